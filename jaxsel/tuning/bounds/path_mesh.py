@@ -17,7 +17,7 @@ from jaxsel.repetitions import Repetitions
 
 # Where the region is thin, as at (0, 0) and (1, 1), a triangle without height has no gradient.
 _THICKNESS = 1e-5  # least height of the polygon, on either side of u' = u
-_CROWDED = 1.7  # exponent that concentrates rows near the upper edge, where the worst paths are
+_CROWDED = 1.5  # exponent that concentrates rows near the upper edge, where the worst paths are
 _WEIGHT = 0.5  # weight of the law of K in the spacing of columns; the rest is sqrt(u)
 
 

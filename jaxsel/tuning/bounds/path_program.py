@@ -26,7 +26,7 @@ from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
 _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond all knots
 # The certificate proves whatever price it is given, and the program's value is some ten times
 # nearer to the least one than the gap is.
-_GAP = 5e-2  # relative gap between the program and its dual
+_GAP = 1e-2  # relative gap between the program and its dual
 _DENSE = 0.75  # fraction of the knots in between
 # Barycentric, the corners first: `_PathConstraints` takes the first three for W_u' <= slope, which
 # is linear in a triangle and decided there. The middles are for a(u) and a(u'), which are not.

@@ -53,11 +53,12 @@ _SLOPE = 1e-2  # relative distance by which the slope of the envelope is taken
 _TRIES = 7  # epsilons at which one price is certified, to find where it proves delta
 # Each mesh has so many of the first one's columns more than the one before.
 _ADDED = 0.5
+_OF_CURVES = 1.5  # times the first columns: the mesh of all programs of a curve
 _KNOTS = 1.5  # times the first knots: the price of the last program
 # A column that is thought to lose less than this part of the program's value is not split.
 _LITTLE = 1e-3
 # No further mesh is tried where the proof exceeds the program's value by less than this part.
-_LOST = 0.05
+_LOST = 0.08
 # A program whose value exceeds a known bound by this factor is not made finer.
 _HOPELESS = 4.0
 # Empirically no price is below (1 + _PRICED log10(1 / delta)^2) times a ranking's delta.
@@ -131,17 +132,10 @@ def _between(left: _Point, right: _Point, delta: float) -> float:
 
 
 class Refined(NamedTuple):
-    """A bound on delta, and how it was found.
-
-    Attributes:
-      delta: the bound.
-      grid: of the last program that was solved for it.
-      solution: the one that proves least; None where no price helps.
-    """
+    """A bound on delta, and the grid of the last program that was solved for it."""
 
     delta: float
     grid: Grid
-    solution: _Proposal | None
 
 
 class PricedDirection:
@@ -164,16 +158,16 @@ class PricedDirection:
         self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
         self._attacked: dict[float, float] = {}
-        self._found: dict[tuple[float, bytes, int, bool], Refined] = {}
+        self._found: dict[tuple[float, bytes, int], Refined] = {}
 
     @functools.cached_property
     def _attack(self) -> TwoEnded:
         return TwoEnded(self._pair.first, self._pair.second, self._law)
 
-    @functools.cached_property
-    def _first(self) -> Grid:
+    def _grid(self, more: float = 1.0) -> Grid:
+        """The first grid of the resolution, with ``more`` times its columns."""
         size = self._resolution
-        return Grid(first_columns(self._law, size.columns), size.knots)
+        return Grid(first_columns(self._law, round(more * size.columns)), size.knots)
 
     def enveloped(self, epsilon: float) -> float:
         """The envelope's bound on delta(epsilon), at most 1."""
@@ -222,75 +216,63 @@ class PricedDirection:
             )
         return proof if math.isfinite(proof.delta) else proof._replace(delta=math.inf)
 
-    @property
-    def _most(self) -> int:
-        """The most columns of a mesh that is split where proofs lose."""
-        size = self._resolution
-        return size.columns + round(_ADDED * size.columns) * size.meshes
-
-    def can_split(self, grid: Grid) -> bool:
-        """Whether the mesh of a grid may have more columns."""
-        return grid.ends.size - 1 < self._most
-
     def _finer(self, grid: Grid, found: _Proposal, proof: Certificate) -> Grid | None:
         """The grid of the next program; None if none is needed, or this one was the last."""
-        first, columns = self._first, grid.ends.size - 1
-        added = round(_ADDED * self._resolution.columns)
+        size, columns = self._resolution, grid.ends.size - 1
+        added = round(_ADDED * size.columns)
         lost = np.where(np.isfinite(proof.lost), proof.lost, np.finfo(float).max)
         if float(np.sum(np.maximum(lost, 0.0))) > _LOST * abs(found.delta):
-            added = min(added, self._most - columns)
+            added = min(added, size.columns + added * size.meshes - columns)
             ends = split_columns(grid.ends, lost, _LITTLE * abs(found.delta), added)
             return Grid(ends, grid.knots) if ends.size > grid.ends.size else None
-        if grid.knots > first.knots:
+        if grid.knots > size.knots:
             return None
         # Little is lost, so that only a better program helps, once: more knots, and where no column
         # was split before, each in two.
-        if columns <= self._resolution.columns:
+        if columns <= size.columns:
             lost, added = np.ones(columns), columns
-        return Grid(split_columns(grid.ends, lost, 0.0, added), round(_KNOTS * first.knots))
+        return Grid(split_columns(grid.ends, lost, 0.0, added), round(_KNOTS * size.knots))
 
     def delta(self, epsilon: float) -> float:
         """The least of the price's bound, of the envelope and of 1, at epsilon >= 0."""
         return self.refined(epsilon).delta
 
-    def refined(
-        self, epsilon: float, grid: Grid | None = None, *, thorough: bool = True
-    ) -> Refined:
+    def delta_of_one_program(self, epsilon: float) -> float:
+        """As ``delta``, from one program on a mesh that is the same at every epsilon >= 0."""
+        least = min(1.0, self.enveloped(epsilon))
+        if self.can_help(epsilon):
+            found = self._proposed(epsilon, self._grid(_OF_CURVES))
+            if found is not None:
+                least = min(least, self._proved(found, epsilon).delta)
+        return max(0.0, least)
+
+    def refined(self, epsilon: float, grid: Grid | None = None) -> Refined:
         """As ``delta``, with the grid of the last program.
 
         Args:
           epsilon: >= 0.
           grid: of the first program; of `resolution` if not given.
-          thorough: whether a better program is solved where the proof loses little.
         """
-        grid = grid or self._first
-        key = epsilon, grid.ends.tobytes(), grid.knots, thorough
+        grid = grid or self._grid()
+        key = epsilon, grid.ends.tobytes(), grid.knots
         if key not in self._found:
-            self._found[key] = self._refined(epsilon, grid, thorough)
+            self._found[key] = self._refined(epsilon, grid)
         return self._found[key]
 
-    def _refined(self, epsilon: float, grid: Grid, thorough: bool) -> Refined:
-        least, solution = min(1.0, self.enveloped(epsilon)), None
+    def _refined(self, epsilon: float, grid: Grid) -> Refined:
+        least = min(1.0, self.enveloped(epsilon))
         if self.can_help(epsilon):
             while True:
                 found = self._proposed(epsilon, grid)
                 if found is None or found.delta > _HOPELESS * least:
                     break
                 proof = self._proved(found, epsilon)
-                if proof.delta < least:
-                    least, solution = proof.delta, found
+                least = min(least, proof.delta)
                 finer = self._finer(grid, found, proof)
-                if finer is None or (finer.knots > grid.knots and not thorough):
+                if finer is None:
                     break
                 grid = finer
-        return Refined(max(0.0, least), grid, solution)
-
-    def between(self, known: Refined, epsilon: float) -> float:
-        """A bound on delta(epsilon) from the solution at another, most often smaller, epsilon."""
-        least = min(1.0, self.enveloped(epsilon))
-        if known.solution is not None:
-            least = min(least, self._proved(known.solution, epsilon).delta)
-        return max(0.0, least)
+        return Refined(max(0.0, least), grid)
 
     def least_epsilon(
         self, delta: float, floor: float = 0.0, grid: Grid | None = None
@@ -305,7 +287,7 @@ class PricedDirection:
         Returns:
           That epsilon, and the grid of the last program.
         """
-        grid = grid or self._first
+        grid = grid or self._grid()
         best = envelope_epsilon((self.envelope,), delta)
         if not floor < best < math.inf or not self.can_help(best):
             return best, grid
@@ -479,7 +461,7 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: TunedEpsilon)
     while (worst := int(np.argmax(found))) not in priced:
         priced.add(worst)
         # Where one direction's proof lost most, the other's loses most, too.
-        found[worst], grid, _ = directions[worst].refined(epsilon, grid)
+        found[worst], grid = directions[worst].refined(epsilon, grid)
     return max(0.0, min(1.0, found[worst]))
 
 
@@ -507,8 +489,7 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: TunedDelta) -
     return found
 
 
-_POINTS = 8  # programs of a curve, besides that at epsilon = 0
-_BETWEEN = 3  # epsilons between two programs at which the first one's solution is certified
+_POINTS = 12  # points of a curve, besides epsilon = 0
 _LAST_DELTA = 1e-3  # the envelope's delta at the last of them
 
 
@@ -520,37 +501,26 @@ def priced_profiles(
 
     Args:
       directions: from priced_directions.
-      count: number of epsilons at which programs are solved, evenly from 0 to where the
+      count: number of epsilons at which prices are computed, evenly from 0 to where the
         envelope is 1e-3.
 
     Returns:
       epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between the
-      bounds at those epsilons and some between them; not increasing.
+      bounds at those epsilons; not increasing.
     """
+    tasks = []
+    for each in directions:
+        last = envelope_epsilon((each.envelope,), _LAST_DELTA)
+        if 0.0 < last < math.inf:
+            tasks += [(each, e) for e in np.linspace(0.0, last, count + 1).tolist()]
     with ThreadPoolExecutor(_WORKERS) as pool:
-        return tuple(pool.map(lambda each: _profile(each, *_points(each, count)), directions))
-
-
-def _points(direction: PricedDirection, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Epsilons, increasing, and bounds on delta there."""
-    last = envelope_epsilon((direction.envelope,), _LAST_DELTA)
-    if not 0.0 < last < math.inf:
-        return np.zeros(0), np.zeros(0)
-    epsilons, deltas = [], []
-    grid = None
-    step = last / count
-    for start in np.linspace(0.0, last, count + 1).tolist():
-        # Proofs lose most in the same columns at the next epsilon.
-        found = direction.refined(start, grid, thorough=False)
-        epsilons.append(start)
-        deltas.append(found.delta)
-        # A mesh that is full cannot follow what the next proof loses.
-        grid = found.grid if direction.can_split(found.grid) else None
-        if start < last:
-            more = start + step * np.arange(1, _BETWEEN + 1) / (_BETWEEN + 1)
-            epsilons.extend(more.tolist())
-            deltas.extend(direction.between(found, epsilon) for epsilon in more.tolist())
-    return np.array(epsilons), np.array(deltas)
+        deltas = list(pool.map(lambda task: task[0].delta_of_one_program(task[1]), tasks))
+    points = {id(each): [] for each in directions}
+    for (each, epsilon), delta in zip(tasks, deltas, strict=True):
+        points[id(each)].append((epsilon, delta))
+    return tuple(
+        _profile(each, *np.array(points[id(each)]).reshape(-1, 2).T) for each in directions
+    )
 
 
 def _profile(direction: PricedDirection, epsilons: np.ndarray, deltas: np.ndarray) -> Profile:
