@@ -1,4 +1,4 @@
-"""What the parameters of private amplification may be: entry, sampler, laws and claims."""
+"""The domains of private amplification's parameters, for its entry, sampler, laws and claims."""
 
 import math
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the parameters of private multiplicative weights may be: entries, factories, claims."""
+"""The domains of the parameters of private multiplicative weights."""
 
 from typing import Annotated
 

@@ -1,8 +1,9 @@
-"""Cohen et al. 2022, Theorems 9 to 12: displays of errors and of sample sizes.
+"""Claims of Cohen et al. 2022, Theorems 9 to 12: their displayed errors and sample sizes.
 
-The n of Theorems 10 and 12 is set against the rows that the settings need which run; the
-displays of errors against each other: the n of one theorem must give the error of the
-other. With CL-E16 (misprinted displays) and CL-E21 (the delta of adaptive data analysis).
+The n of Theorems 10 and 12 is compared with the number of rows that the settings of the mechanisms
+need. The displays are compared with each other: at the n of Theorem 10 or 12, Theorem 9 or 11
+must give the error alpha. Errata: CL-E16 (misprinted displays) and CL-E21 (the delta of
+adaptive data analysis).
 """
 
 import math
@@ -27,10 +28,17 @@ Constant = Annotated[float, positive("C")]
 
 
 def _theorem_9(cells, rows, queries, epsilon, delta, beta, *, printed: bool = False) -> float:
-    """alpha of Theorem 9, all of O(.) with constant 1.
+    """The error alpha of Theorem 9, with all constants 1.
 
-    alpha^2 = sqrt(log|X| log(1/delta)) log(m/beta)/(n epsilon); as printed in Section
-    1.5.1 log(m/beta) stands under the root (CL-E16).
+    It solves alpha^2 = sqrt(log|X| log(1/delta)) log(m/beta)/(n epsilon).
+
+    Args:
+      cells: |X|, cells of the universe.
+      rows: n.
+      queries: m.
+      epsilon, delta: of the whole interaction.
+      beta: the probability of a larger error.
+      printed: with log(m/beta) under the root, as Section 1.5.1 prints it (CL-E16).
     """
     outside = math.log(queries / beta)
     root = math.sqrt(-math.log(cells) * math.log(delta))
@@ -38,10 +46,11 @@ def _theorem_9(cells, rows, queries, epsilon, delta, beta, *, printed: bool = Fa
 
 
 def _theorem_11(cells, rows, queries, epsilon, delta, beta, *, printed: bool = False) -> float:
-    """alpha of Theorem 11, the solution of its equation with constant 1.
+    """The error alpha of Theorem 11, with all constants 1.
 
-    alpha = sqrt(log|X| log(1/delta)) log(m)/(n epsilon alpha) + log(1/beta)/(n epsilon);
-    as printed in Section 4.3.1 log(m) stands under the root (CL-E16).
+    It solves alpha = sqrt(log|X| log(1/delta)) log(m)/(n epsilon alpha) + log(1/beta)/(n
+    epsilon). As Section 4.3.1 prints it, log(m) stands under the root (``printed``; CL-E16).
+    Arguments as of ``_theorem_9``.
     """
     outside = math.log(queries)
     root = math.sqrt(-math.log(cells) * math.log(delta))
@@ -105,7 +114,10 @@ def eleven(cells, queries, alpha, beta, printed):
 @degraded_printed.bounds(_DISPLAYS, noiseless=False)
 @degraded.bounds(_DISPLAYS, noiseless=True)
 def weaker(cells, queries, alpha, beta, noiseless):
-    """Error of the weaker Theorem 11, at the n of the weaker Theorem 12."""
+    """The error of Theorem 11 without noise on the threshold, at the n of Theorem 12 without it.
+
+    ``noiseless`` takes the corrected n, otherwise it is that of Theorem 12 itself.
+    """
     rows = sizes.theorem_12(cells, queries, alpha, beta, noiseless_threshold=noiseless)
     # The pure bound of the minimum: k log(m)/(n epsilon), epsilon = alpha.
     size, low_beta = math.log(queries), -math.log(beta)
@@ -122,7 +134,7 @@ def transfer_printed(*, alpha: Alpha = 1e-9, constant: Constant = 2.0) -> float:
     """With epsilon = alpha and delta = alpha beta, n of Theorem 12's first bound (with log(1/beta)
     for log(1/delta)) gives error 2 alpha; shown as multiples of it.
 
-    Error C alpha that is wanted of the mechanism behind Theorem 12.
+    Returns C alpha, the error that n is to give; C is ``constant``.
     """
     return constant * alpha
 
@@ -194,7 +206,14 @@ _SIZES = drawn("cells queries alpha beta", _draw_size, 100, *_EDGES)
 @enough_10.bounds(_SIZES, rows=weights.hardt_rothblum_rows, pure=False)
 @enough_12.bounds(_SIZES, rows=weights.repetitive_rows, pure=True)
 def needed(cells, queries, alpha, beta, constant, rows, pure):
-    """Rows for error alpha at epsilon = alpha and delta = alpha beta, or 0 if that needs less."""
+    """The rows that the settings need for error alpha, at epsilon = alpha and delta = alpha beta.
+
+    Args:
+      cells, queries, alpha, beta: as of ``sample_complexity.theorem_10``.
+      constant: of the claim; the rows do not depend on it.
+      rows: ``settings.hardt_rothblum_rows`` or ``settings.repetitive_rows``.
+      pure: whether delta = 0 is tried, too, and the smaller number taken.
+    """
     del constant
     deltas = (alpha * beta, 0.0) if pure else (alpha * beta,)
     found = (rows(cells, queries, alpha, alpha, delta, beta, sharp=True) for delta in deltas)
