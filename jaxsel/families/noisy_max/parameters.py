@@ -25,7 +25,7 @@ AnyLevel = Annotated[float, number("where the profile is taken", at_least=0.0)]
 DeltaFromZero = Annotated[float, number("at which epsilon is taken", at_least=0.0, below=1.0)]
 Event = Annotated[str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence")]
 
-# Claims are put to the test by numbers, which have less range than the theorems.
+# Claims are checked in float64, whose range is smaller than that of the theorems.
 Scale = Annotated[
     float,
     number(
