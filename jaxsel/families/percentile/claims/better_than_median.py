@@ -1,4 +1,4 @@
-"""Cohen et al. 2022, Theorems 3 and 4: a run that is better than the median."""
+"""Claims of Cohen et al. 2022, Theorems 3 and 4, on a run that is better than the median."""
 
 import math
 from typing import Annotated
@@ -36,8 +36,8 @@ def _betas(**ends: tuple[float, float]):
 
 @CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
 def stopping_failure(*, beta: Beta = 0.01) -> float:
-    """Random stopping at gamma = beta/2 makes no run better than the median with probability at
-    most beta/(2 + beta)."""
+    """The probability that random stopping at gamma = beta/2 makes no run better than the median is
+    at most beta/(2 + beta)."""
     return beta / (2.0 + beta)
 
 
@@ -66,7 +66,7 @@ def stopping_runs(beta):
 def mean_calls(*, beta: Beta = 0.01, alpha: Alpha = 1.0) -> float:
     """The better-than-median algorithm makes at most T runs, and T alpha/(1 + alpha) on average.
 
-    T alpha/(1 + alpha): mean number of runs, at most T, of Theorem 4.
+    Returns the mean number of runs, T alpha/(1 + alpha), with the T of Theorem 4.
     """
     return median_rounds(beta, alpha) * (alpha / (1.0 + alpha))
 
@@ -135,7 +135,8 @@ def searched_calls(
     """For alpha in (0, 1), T is below the number of runs of Liu & Talwar 2019, Theorem 4.7, at the
     same (2 + alpha) epsilon, whatever its delta.
 
-    log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2.
+    Returns the natural logarithm of the number of runs of Liu & Talwar's Theorem 4.7 (corrected),
+    with R = 2 thresholds.
     """
     found = percentile_boosting(beta, alpha, epsilon, 0.5, thresholds=2)
     return found.log_max_calls
@@ -227,8 +228,8 @@ def losses(budget):
 
 @CL.utility("CL-Thm4-failure", "Theorem 4", formula=beta_itself)
 def failure():
-    """With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), no run is
-    better than the median with probability at most beta."""
+    """With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), the
+    probability that no run is better than the median is at most beta."""
 
 
 def _failing(generator):

@@ -1,4 +1,7 @@
-"""Liu & Talwar 2019, Theorem 4.4 (b) to (d): the shares around Algorithm 4's halt."""
+"""Claims of Liu & Talwar 2019, Theorem 4.4 (b) to (d): where Algorithm 4 halts.
+
+Phi(p) = (N p + Delta)/(N (1 - p) + Delta) are the odds of a share p after Delta is added.
+"""
 
 import math
 from typing import Annotated
@@ -58,7 +61,7 @@ def least_share_printed(
     """Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) implies p >= (1/2)
     e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*, with N as printed.
 
-    Least share at which Algorithm 4 may halt last, outside rare noise.
+    Returns (1/2) e^(-epsilon_0) (beta/(T+1))^(6 S/epsilon_3) p*, the share at R = T.
     """
     test = algorithm_4(
         target=target,
@@ -82,11 +85,15 @@ def least_share():
 
 
 def _early_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
+    """The share (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*; ``halt`` is R."""
     return math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent * test.target / 2.0
 
 
 def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    """Least p with Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*)."""
+    """The least p with Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*).
+
+    ``slack`` is epsilon_0 and ``halt`` is R.
+    """
     level = test.exponent * math.log(beta / (halt + 1.0)) - slack
     return share_at(level + log_potential(test.target, test), test)
 
@@ -157,10 +164,17 @@ _LONG = plans("queries", (0.5, 0.9, 0.05, 0.9, 12.0 * 0.95 / 30.0, 1e-6, 100))
 @early.bounds(*_NOISY, first=1, mirrored=False)
 @late.bounds(*_NOISY, _LONG, first=2, mirrored=True)
 def halts(target, beta, slack, queries, first, mirrored, **more):
-    """Every query low, or high: chances to pass at once, or to fail before the halt, added up.
+    """A bound on the probability of a bad halt: the sum over R of that of one bad test.
 
-    A query of share p fails at p* as one of share 1 - p passes at 1 - p*; shares near 1,
-    which float64 does not tell from 1, are small ones then.
+    For an early halt it is the test at R that passes at a low share; for a late halt it is a
+    test before R that fails at a high share (``mirrored``). A query of share p fails at p* as one
+    of share 1 - p passes at 1 - p*. So high shares, which float64 does not tell from 1, are
+    computed as low ones.
+
+    Args:
+      target, beta, slack, queries, **more: settings of ``algorithm_4``.
+      first: the least R at which such a halt is possible.
+      mirrored: whether the halt is late.
     """
     aim = 1.0 - target if mirrored else target
     test = algorithm_4(target=aim, beta=beta, slack=slack, queries=queries, **more, corrected=True)
