@@ -1,4 +1,4 @@
-"""What the parameters of DP-SGD and of objective perturbation may be, for entries and claims."""
+"""The domains of the parameters of DP-SGD and of objective perturbation."""
 
 from typing import Annotated
 
