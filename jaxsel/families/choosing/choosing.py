@@ -161,6 +161,7 @@ def _level_groups(
 
 
 def _label(chosen: Chosen) -> Array:
+    """The event: the released label."""
     return chosen.label
 
 

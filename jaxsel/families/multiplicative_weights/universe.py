@@ -198,8 +198,10 @@ def event_and_labels(event: Event, queries: Queries):
 
 
 def _updates(outcome: Interaction):
+    """The event "updates": how many there were."""
     return outcome.updates
 
 
 def _path(outcome: Interaction):
+    """The event "path", as a number in base 3."""
     return outcome.path

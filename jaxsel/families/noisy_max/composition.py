@@ -170,6 +170,7 @@ def composition(
 
 
 def _number(outcome: Releases):
+    """The event: the number of the releases."""
     return outcome.number
 
 

@@ -105,6 +105,7 @@ def percentile_above_threshold(
 
 
 def _laplace(key: stream.Key, draw) -> Array:
+    """Standard Laplace noise number ``draw`` of the key's stream."""
     return noise.variate("laplace", key, draw, "float64")
 
 

@@ -61,6 +61,8 @@ class BaseSetting:
 
 
 class _RandomisedResponse(BaseSetting):
+    """Randomised response on one bit."""
+
     def make(self):
         from jaxsel.families.private_tuning.bases import randomised_response
 
@@ -85,6 +87,8 @@ class _RandomisedResponse(BaseSetting):
 
 
 class _Finite(BaseSetting):
+    """A base with any law on finitely many outcomes; its pairs have the given epsilon."""
+
     def make(self):
         from jaxsel.families.private_tuning.bases import finite
 
@@ -109,6 +113,8 @@ class _Finite(BaseSetting):
 
 
 class _ScoreTable(BaseSetting):
+    """A uniformly random entry of a table of scores, without noise."""
+
     def make(self):
         from jaxsel.families.private_tuning.bases import score_table
 
@@ -116,6 +122,8 @@ class _ScoreTable(BaseSetting):
 
 
 class _RandomCandidate(BaseSetting):
+    """A uniformly random candidate and its noisy score."""
+
     def __init__(self, noise: str):
         self.noise = noise
 
@@ -143,6 +151,8 @@ class _RandomCandidate(BaseSetting):
 
 
 class _NoisedScore(_RandomCandidate):
+    """The first of the scores with noise, and the bin in which it lies."""
+
     def make(self):
         from jaxsel.families.private_tuning.noised_bases import noised_score
 

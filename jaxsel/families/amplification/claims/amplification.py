@@ -339,6 +339,7 @@ def random_stopping(
 
 @random_stopping.bounds()
 def high_losses(budget):
+    """The exact probability of a loss above c L: one that nears the bound, then random losses."""
     # Markov's inequality at a c near 1, which most runs exceed; they seldom stop.
     low = 1.05 * (1.0 + 1e-9)
     law = stopping_law(np.array([1.0 - 1.0 / low, 1.0 / low]), 1e-3)

@@ -153,6 +153,7 @@ def half(*, delta: Delta = 0.1) -> float:
 
 
 def _draw(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    """Random bound, delta, beta and epsilon."""
     bound, (delta, beta) = (
         int(generator.integers(1, 200)),
         generator.uniform(1e-6, 0.999, 2).tolist(),
@@ -196,6 +197,7 @@ def crowds(settings: laws.NoisySelection) -> Iterator[tuple[float, str]]:
 
 
 def _draw_failure(generator: np.random.Generator) -> tuple[float, float, int]:
+    """Random beta, delta and k."""
     beta, delta = generator.uniform(0.02, 0.999), 10.0 ** generator.uniform(-6.0, -0.1)
     return beta, delta, int(generator.integers(1, 50))
 
@@ -257,6 +259,7 @@ def support_corrected(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1)
 
 
 def _draw_support(generator: np.random.Generator) -> tuple[float, float, int]:
+    """Random beta, delta and bound."""
     return *generator.uniform(0.001, 0.8, 2).tolist(), int(generator.integers(1, 1000))
 
 

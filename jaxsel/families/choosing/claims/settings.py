@@ -47,6 +47,7 @@ def reach(
     tolerance=1e-12,
 )
 def choosing_as_it_runs(epsilon, delta, beta, bound):
+    """The noise and tau that both methods of the choosing mechanism prepare."""
     from jaxsel.families.choosing.choosing import choosing_mechanism
 
     point = {"epsilon": epsilon, "delta": delta, "beta": beta, "bound": bound}
@@ -79,6 +80,7 @@ def stable_reach(
     tolerance=1e-12,
 )
 def stable_selection_as_it_runs(epsilon, delta, beta, rank, scores, clipped):
+    """The noise, tau and clipped scores that both methods of stable selection prepare."""
     from jaxsel.families.choosing.stable_selection import stable_selection
 
     point = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}

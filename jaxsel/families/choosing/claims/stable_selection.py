@@ -85,6 +85,7 @@ def printed(*, delta: Delta = 1e-3) -> float:
     )
 )
 def one_leader(lead, others, delta, beta):
+    """The exact delta of stable selection as printed, where one candidate leads a crowd."""
     return _exact_delta(crowd(lead, others, delta, beta), shares=3)
 
 
@@ -168,6 +169,7 @@ def gap(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: R
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, float, float, int]:
+    """Random epsilon, delta, beta and rank with k/(beta delta) of at least 10^(3/2)."""
     ratio = 10.0**1.5 * (1.0 + float(generator.choice([1e-9, 1.0, 1e3])))
     rank = int(generator.integers(1, 20))
     beta = generator.uniform(rank / ratio, 1.0) if rank < ratio else 0.5
@@ -204,6 +206,7 @@ close = CL.privacy(
 
 
 def _draw_clipped(generator: np.random.Generator):
+    """Random scores, moved scores, beta, delta and rank."""
     size = int(generator.integers(2, 7))
     scores = generator.integers(0, 8, size).astype(float)
     moved = scores + generator.integers(-1, 2, size)

@@ -259,6 +259,7 @@ _PROTECTED = ("laplace", "gaussian", "weights of 1 update", "weights of 2 update
 
 @functools.cache
 def _protected_law(protection: str) -> np.ndarray:
+    """The exact law of the bin, Float["40"], by the name of the protection."""
     if protection in _NOISES:
         return _noised_law(protection)
     return _weights_law(_PROTECTED.index(protection) - 1)
@@ -349,12 +350,14 @@ def alpha_12(
 
 
 def _sample_error(outcome):
+    """The largest error for the rows, as the statistic of a simulation."""
     return outcome.max_sample_error
 
 
 @alpha_10.bounds(protection="weights", settings=weights.hardt_rothblum)
 @alpha_12.bounds(protection="repetitive", settings=weights.repetitive)
 def accuracies(budget, protection, settings):
+    """Lower limits of the quantiles of the largest error, for the rows and for the population."""
     from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import Performance, simulate
     from jaxsel.kernel.statistics import combine, histogram

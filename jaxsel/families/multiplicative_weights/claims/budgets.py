@@ -270,6 +270,7 @@ def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
 @restarts.bounds(_SHIPPED, worst=_worst_restarts, settings=weights.hardt_rothblum)
 @tests.bounds(_SHIPPED, worst=_worst_tests, settings=weights.repetitive)
 def shipped(cells, rows, queries, epsilon, delta, beta, worst, settings):
+    """The exact epsilon of the ``worst`` releases with the shipped settings, sharp or not."""
     for sharp in (False, True):
         found = settings(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
         yield worst(found, rows, delta), f"{sharp=}, {found}"
@@ -349,6 +350,7 @@ def _test_shares(found: weights.Repetitive, rows: float, half: float) -> list[fl
 )
 @test_parts.bounds(_SPLIT, shares=_test_shares, settings=weights.repetitive, tolerance=1e-6)
 def parts_of_delta(cells, rows, queries, epsilon, delta, beta, shares, settings):
+    """The sum of the deltas (``shares``) that the parts spend with the shipped settings."""
     for sharp in (False, True):
         found = settings(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
         parts = shares(found, rows, epsilon / 2.0)

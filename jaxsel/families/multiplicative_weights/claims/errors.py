@@ -88,6 +88,7 @@ def max_error(outcome):
 @alpha.bounds(mechanism="hardt_rothblum", settings=weights.hardt_rothblum)
 @alpha_repetitive.bounds(mechanism="repetitive", settings=weights.repetitive)
 def errors(budget, mechanism, settings):
+    """Lower limits of the 0.95-quantile of the largest error of a mechanism, for both rates."""
     from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
     from jaxsel.families.multiplicative_weights.repetitive import repetitive
     from jaxsel.kernel.engine import Performance, simulate_grid

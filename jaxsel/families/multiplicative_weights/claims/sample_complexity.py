@@ -91,6 +91,7 @@ degraded = CL.utility(
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, ...]:
+    """Random cells, queries, alpha and beta."""
     size = int(10 ** generator.uniform(0.5, 6.0)), 10 ** generator.uniform(1.0, 9.0)
     return *size, *(10 ** generator.uniform(-3.0, -0.1, 2)).tolist()
 
@@ -101,12 +102,14 @@ _DISPLAYS = drawn("cells queries alpha beta", _draw, 100)
 
 @nine_printed.equals(_DISPLAYS, printed=True)
 def nine(cells, queries, alpha, beta, printed):
+    """Theorem 9's error at the n of Theorem 10."""
     rows = sizes.theorem_10(cells, queries, alpha, beta)
     return _theorem_9(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
 
 @eleven_printed.equals(_DISPLAYS, printed=True)
 def eleven(cells, queries, alpha, beta, printed):
+    """Theorem 11's error at the first n of Theorem 12."""
     rows = sizes.first_bound(cells, queries, alpha, beta)
     return _theorem_11(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
@@ -154,6 +157,7 @@ _TRANSFERS = listed("alpha beta constant", (1e-9, 0.5, 2.0), (1e-6, 0.5, 2.0), (
 # At C = 1, too: the corrected n gives alpha itself.
 @transfer.bounds(_TRANSFERS, listed("alpha beta constant", (0.1, 0.01, 1.0)), printed=False)
 def transfers(alpha, beta, printed):
+    """Theorem 11's error at the first n of Theorem 12, printed or corrected."""
     rows = sizes.first_bound(512, 1e4, alpha, beta, printed=printed)
     # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.
     seen = _theorem_11(512, rows, 1e4, alpha, alpha * beta, beta)
@@ -194,6 +198,7 @@ def enough_12(
 
 
 def _draw_size(generator: np.random.Generator) -> tuple[int, int, float, float]:
+    """Random cells, queries, alpha and beta with which Lemma 4 holds."""
     cells, queries = (10 ** generator.uniform([0.5, 1.0], [9.0, 12.0])).tolist()
     alpha = 10 ** generator.uniform(-3.0, -0.3)
     return int(cells), int(queries), alpha, 10 ** -generator.uniform(0.5, min(200, 0.3 * queries))
@@ -254,6 +259,7 @@ def ten(
 
 
 def _draw_small(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    """Random cells, queries, alpha and beta, with beta at most 1/e."""
     cells, queries = int(10 ** generator.uniform(0.5, 6.0)), 10 ** generator.uniform(0.5, 9.0)
     # sqrt(log|X| log(1/beta)) >= alpha is all that is needed.
     alpha, low_beta = 10 ** generator.uniform(-3.0, 0.0), 10 ** generator.uniform(0.0, 2.8)

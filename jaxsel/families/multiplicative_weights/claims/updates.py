@@ -112,6 +112,7 @@ def _count_updates(shares: np.ndarray, gap: float, rate: float) -> int:
 @larger_rate.bounds(sharp=True, most=60)
 @most_sharp.bounds(sharp=True, most=60)
 def update_counts(budget, sharp, most):
+    """Numbers of updates on fixed tables and ``most`` random ones; ``sharp`` has the rate 4 g."""
     point = np.eye(1, 1000)[0]
     settings = [(point, 0.9), (point, 0.5), (np.eye(1, 2)[0], 0.5)]
     for generator in budget.draws(most):

@@ -211,6 +211,7 @@ def dominated(
 # Cached, since many random scores are judged by the same bound, which is slow to compute.
 @functools.lru_cache(maxsize=64)
 def _dominated_delta(epsilon: float, scale: float, candidates: int, compositions: int) -> float:
+    """The delta of the composed dominating pair; arguments as of ``dominated``."""
     one = noisy_max_guarantee("gaussian", scale, candidates)
     return float(dominated_composition_delta(epsilon, one, compositions))
 

@@ -71,6 +71,7 @@ def _law(shares: np.ndarray, power: float) -> np.ndarray:
 
 @early.bounds(*_STREAMS, _LONG)
 def low_shares(beta, power, inside):
+    """The exact probability of halting too early on a stream of low queries."""
     ratio = beta / (np.arange(1.0, inside.size + 1.0) + 1.0)
     shares, bound = _low_share(ratio * np.exp(-inside), power), _low_share(ratio, power)
     return float(np.sum(_law(shares, power)[:-1][shares <= bound * (1 + 1e-12)]))
@@ -78,6 +79,7 @@ def low_shares(beta, power, inside):
 
 @late.bounds(*_STREAMS)
 def high_shares(beta, power, inside):
+    """The exact probability of halting too late on a stream of rising queries."""
     halts = np.arange(1.0, inside.size + 1.0)
     # The first query is so high that a halt at any later R counts as late.
     shares = _low_share((halts + 2.0) / beta * np.exp(inside), power)
@@ -88,6 +90,7 @@ def high_shares(beta, power, inside):
 
 @far.bounds(*_STREAMS, _LIKELY)
 def last_share(beta, power, inside):
+    """The exact probability that all queries are answered 'below', the last being far above."""
     last = float(_low_share(1.0 / beta, power))
     return float(_law(np.append(_low_share(np.exp(-inside), power), last), power)[-1])
 

@@ -96,6 +96,7 @@ def closeness_5():
 
 
 def _plan(generator):
+    """Random epsilon_0, epsilon_1, T or R, and delta."""
     slack, base = generator.uniform(0.01, 0.99, 2).tolist()
     queries, delta = int(generator.integers(1, 50)), float(10.0 ** generator.uniform(-12.0, -0.1))
     return slack, base, queries, delta

@@ -85,6 +85,7 @@ def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
 
 
 def _rounds(generator):
+    """Random alpha and T."""
     alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
     return alpha, int(10.0 ** generator.uniform(0.0, 4.0))
 
@@ -164,6 +165,7 @@ _PRIORS = listed("beta alpha", (0.1, 0.5), (0.4, 2.0))
 @small_prior_printed.bounds(_PRIORS, factor=2.0)
 @small_prior.bounds(_PRIORS, uniform(100, beta=(0.01, 0.49), alpha=(0.01, 5.0)), factor=0.5)
 def prior_below(beta, alpha, factor):
+    """P[p < (factor beta)^(1/alpha)]."""
     level = (factor * beta) ** (1.0 / alpha)
     # P[p <= x] = x^alpha
     return level**alpha, f"level {level:.6g}"
@@ -197,6 +199,7 @@ def furthermore(*, runs: Rounds = 200, delta: BaseDelta = 1e-6) -> float:
 
 @furthermore.bounds(listed("top middle", (0.05, 1e-3), (0.05, 0.01)))
 def three_outcomes(runs, delta, top, middle):
+    """The exact delta at epsilon, not at (2 + alpha) epsilon, of the best of Bin(T, p) runs."""
     law = laws.beta_binomial(runs, 1.0)
     pair = pairs.three_outcome(0.5, top, middle)
     tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
@@ -233,6 +236,7 @@ def failure():
 
 
 def _failing(generator):
+    """Random beta and alpha."""
     beta = float(10.0 ** generator.uniform(-4.0, -0.01))
     return beta, float(np.exp(generator.uniform(-1.5, 6.0)))
 

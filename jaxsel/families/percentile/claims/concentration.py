@@ -126,6 +126,7 @@ def couplings(budget):
 
 
 def _numbers(generator: np.random.Generator) -> tuple[float, float]:
+    """Random epsilon and delta."""
     epsilon = float(generator.uniform(0.01, 0.999))
     return epsilon, float(10.0 ** generator.uniform(-8.0, -0.02))
 

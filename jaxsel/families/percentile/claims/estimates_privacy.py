@@ -47,6 +47,7 @@ def _sides(algorithm: int, pair, test: PercentileTest) -> tuple[np.ndarray, np.n
 
 
 def _shares(pair) -> str:
+    """A pair of lists of shares in words."""
     return f"shares {pair[0].tolist()} and {pair[1].tolist()}"
 
 

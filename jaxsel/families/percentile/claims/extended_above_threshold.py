@@ -104,6 +104,7 @@ _PLAIN = grid(**{name: [each.default] for name, each in least_share_printed.para
 @least_share_printed.bounds_below(_PLAIN, corrected=False)
 @least_share.bounds_below(_PLAIN, random_plans(200, "queries", 20), tolerance=1e-12, corrected=True)
 def implied_shares(beta, slack, queries, corrected, **more):
+    """The least share that the bound on Phi implies, at R = 1 and at R = T."""
     test = algorithm_4(beta=beta, slack=slack, queries=queries, corrected=corrected, **more)
     first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
     yield Judged(*first, f"halting at R=1, {beta=}, {slack=}, {queries=}, {more}")
@@ -137,6 +138,7 @@ def late_printed():
 
 @late_printed.bounds(listed("target", 0.9, 0.95))
 def late_halts_printed(beta, delta, target):
+    """The exact probability that a query above the printed share is passed over at R = 1."""
     test = algorithm_4(
         target=target, beta=beta, slack=0.1, base_epsilon=0.01, final_epsilon=100.0, delta=delta
     )
@@ -246,6 +248,7 @@ def far(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> floa
 
 @far_printed.bounds(listed("queries", 10, 2))
 def far_passing(beta, delta, queries):
+    """The exact probability that a query that all samples pass is answered 'above'."""
     test = algorithm_4(beta=beta, delta=delta, queries=queries)
     law = halting_law([always_level(test)], test.query_scale, test.threshold_scale)
     return float(law[0]), "one query with p=1"
@@ -256,6 +259,7 @@ def far_passing(beta, delta, queries):
     random_plans(25, "queries", 20),
 )
 def far_failing(beta, slack, **more):
+    """The exact probability that one query at the level fails its test."""
     test = algorithm_4(beta=beta, slack=slack, **more, corrected=True)
     height = slack - test.exponent * math.log(beta)
     share = share_at(height + log_potential(test.target, test), test)

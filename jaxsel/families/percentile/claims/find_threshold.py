@@ -80,6 +80,7 @@ _PLANS = demanding_plans("thresholds"), random_plans(20, "thresholds", 12)
 
 @low_printed.bounds(listed("score", 0.749))
 def one_score(beta, delta, thresholds, score):
+    """The exact probability of a threshold at or below tau* - 1/R, if all scores are equal."""
     test = algorithm_5(beta=beta, delta=delta, thresholds=thresholds)
     missed = _grid(thresholds) <= score - 1.0 / thresholds
     return float(_point_law(score, test, thresholds)[:-1][missed].sum())
@@ -95,6 +96,7 @@ def _scored(budget):
 
 @low.bounds(_scored, *_PLANS, tolerance=1e-12)
 def any_score(thresholds, score=None, **more):
+    """The exact probability of a threshold that is too low, for equal scores or for one test."""
     test = algorithm_5(thresholds=thresholds, **more, corrected=True)
     if score is None:
         # The first threshold below tau* fails; no base law makes that likelier.
@@ -170,6 +172,7 @@ def expected():
 
 
 def _slack(generator):
+    """Random epsilon_0, epsilon_1 and epsilon_3."""
     slack, base = generator.uniform(0.01, 0.99, 2).tolist()
     final = float(generator.uniform(0.2, 50.0))
     return slack, base, final
@@ -183,6 +186,7 @@ _SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.
     _SLACKS, drawn("slack base_epsilon final_epsilon", _slack, 200), corrected=True
 )
 def expected_samples(slack, base_epsilon, final_epsilon, corrected):
+    """The expected number of samples at the threshold found, outside the failure events."""
     test = algorithm_5(
         slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
     )

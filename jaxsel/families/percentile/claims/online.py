@@ -42,6 +42,7 @@ def _passing(share: float, test: PercentileTest) -> float:
 
 
 def _plan(generator):
+    """Random p*, beta, epsilon_0, epsilon_1, epsilon_3, delta and T."""
     base, slack = generator.uniform(0.05, 0.9, 2).tolist()
     return (
         float(generator.uniform(0.05, 0.95)),
@@ -109,6 +110,7 @@ def low():
 
 @low.bounds(_DEMANDING, _PLANS)
 def low_queries(beta, queries, slack, target, **more):
+    """A bound on the probability of halting at one of T queries with the low share."""
     test = rescaled(target=target, beta=beta, slack=slack, queries=queries, **more)
     power = (beta**2 / (queries + 1.0)) ** test.exponent
     return queries * _passing(math.exp(-2.0 * slack) * power * target / 6.0, test)

@@ -39,6 +39,7 @@ def exponent():
 
 
 def _settings(budget):
+    """Points with epsilon_1 and epsilon_0, fixed and random."""
     random = uniform(50, base_epsilon=(0.01, 1.0), slack=(0.01, 1.0))
     return [{"base_epsilon": 0.5, "slack": 0.5}, *random(budget)]
 

@@ -66,6 +66,7 @@ def random_rank(*, shift: Lead = 0.1, count: Count = 101) -> float:
 
 
 def _setting(generator):
+    """Random e and N."""
     shift = float(generator.uniform(0.01, 0.7))
     return shift, int(generator.integers(1, 400))
 

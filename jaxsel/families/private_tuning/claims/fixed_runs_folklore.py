@@ -46,7 +46,7 @@ def audited(budget):
         progress=False,
     )
     lower = seen.bound.lower
-    # A lower bound below the claimed epsilon does not confirm it; NaN makes the verdict inconclusive.
+    # A lower bound below the claimed epsilon does not confirm it: NaN makes this inconclusive.
     yield (
         {"epsilon": _EPSILON},
         lambda claimed: (claimed, lower if lower > claimed else math.nan),
