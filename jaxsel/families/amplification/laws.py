@@ -181,7 +181,7 @@ def two_value_amplified_law(
     Args:
       gamma: inverse number of dummies.
       candidates: how many there are.
-      chance: that a score reaches the threshold.
+      chance: probability that a score reaches the threshold.
       weight: exp(epsilon_2 (score - tau)) of a score that does not.
 
     Returns:

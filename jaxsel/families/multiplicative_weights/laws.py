@@ -135,10 +135,10 @@ class _SparseVector:
         """The log-probabilities that a batch passes: log A and log B, Float["... nodes"].
 
         A batch is up to tau Tests of one hypothesis, and passes if none of them refutes it. A is
-        for "the query is below the threshold", B for "it is above threshold - distance".
+        for "the value is below the threshold", B for "it is above threshold - distance".
 
         Args:
-          level: Float["..."], the queries minus their threshold.
+          level: Float["..."], the tested values minus their threshold.
         """
 
         def tail(x):
@@ -156,7 +156,7 @@ class _SparseVector:
         """The probabilities that a question is answered after so many failed batches.
 
         Args:
-          level: Float["..."], the queries minus their threshold.
+          level: Float["..."], the tested values minus their threshold.
           most: k', the number of failed batches at which the sparse vector halts.
 
         Returns:

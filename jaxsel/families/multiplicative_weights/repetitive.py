@@ -140,11 +140,11 @@ def respond(
     guess = query @ weights.hypothesis
 
     def question(number, level, failures) -> tuple[Array, Array, Array]:
-        """Asks the sparse vector whether a query is above its threshold.
+        """Asks the sparse vector whether a value is above its threshold.
 
         Args:
           number: of the question.
-          level: the query minus the threshold.
+          level: the value minus the threshold.
           failures: failed batches before it.
 
         Returns:
@@ -314,7 +314,7 @@ def _jump(key, number, state: State, level, params, left) -> _Verdict:
       key: of the Tests.
       number: of the question, from 0.
       state: p.
-      level: the query minus the threshold.
+      level: the tested value minus its threshold.
       params: the settings.
       left: failed batches at which it halts; not used here, as the caller compares.
     """

@@ -40,7 +40,7 @@ class SplitCount(NamedTuple):
 
 
 def _stirling(k: Array) -> Array:
-    """log(k!) - k log(k) + k."""
+    """log(k!) - k log(k) + k, of which Loader's form of the binomial probability is made."""
     safe = jnp.maximum(k, 1.0)
     inverse = 1.0 / safe
     square = inverse * inverse
@@ -51,7 +51,7 @@ def _stirling(k: Array) -> Array:
 
 
 def _deviance(gap: Array, mean: Array) -> Array:
-    """x log(x/mean) - x + mean at x = mean + gap >= 0."""
+    """x log(x/mean) - x + mean at x = mean + gap >= 0, without cancellation for small gaps."""
     x = mean + gap
     v = gap / (x + mean)
     square = v * v

@@ -242,7 +242,7 @@ class Runs:
 
         Args:
           mechanism: makes the mechanism.
-          proven: the guarantee of the mechanism on these neighbours, or None.
+          proven: makes the guarantee of the mechanism on these neighbours, or None.
           **params: parameters of the mechanism, besides those of the base.
         """
         data, of_base = self.input()

@@ -29,7 +29,7 @@ def _best_run(
       runs: the base and its settings.
       law: of K.
       method: of drawing. If K has no closed-form rank, "count" stands for "rank".
-      proven: the guarantee on the neighbours of the base, or None.
+      proven: makes the guarantee on the neighbours of the base, or None.
     """
 
     def made() -> Mechanism:

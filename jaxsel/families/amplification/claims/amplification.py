@@ -97,11 +97,12 @@ def privacy(*, epsilon: BaseEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
 def sharp(*, base_epsilon: BaseEpsilon = 0.5) -> float:
     """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
 
-    One epsilon_1 is the chosen candidate's own; the other bounds the change of
-    E[1/(c + sum of X_i)], c >= 1 being the dummies' weight (and the chosen X_i). That is
-    the integral of (1-t)^(c-1) prod (1 - h_i(t)) over t in [0, 1], with h_i(t) = 1 -
-    E[(1-t)^(X_i)] convex in t and 0 at 0, as X_i is in [0, 1]. On a neighbour h_i is at
-    least e^-epsilon_1 h_i(t) >= h_i(e^-epsilon_1 t); substitute t.
+    One epsilon_1 is the chosen candidate's own. The other bounds the change of
+    E[1/(c + sum of X_i)], where X_i are the weights of the other candidates, and c >= 1 is that of
+    the dummies and of the chosen one. This expectation is the integral of (1-t)^(c-1) prod (1 -
+    h_i(t)) over t in [0, 1], where h_i(t) = 1 - E[(1-t)^(X_i)] is convex in t and 0 at 0, since X_i
+    is in [0, 1]. On a neighbour h_i(t) is at least e^-epsilon_1 h_i(t) >= h_i(e^-epsilon_1 t). With
+    e^-epsilon_1 t as the new variable, the neighbour's integral is at most e^epsilon_1 times this.
     """
     return 2.0 * base_epsilon
 

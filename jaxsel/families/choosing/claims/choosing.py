@@ -181,7 +181,7 @@ def crowds(settings: laws.NoisySelection) -> Iterator[tuple[float, str]]:
     """The exact probability of failure, with a text, where one candidate leads a crowd.
 
     A selection fails if its loss exceeds the noise's support, or if nothing is released. The best
-    candidate leads all others by a little more than the support, or all but a few between.
+    candidate leads the crowd by a little more than the support; a few others may lie between.
     """
     lead = settings.support * (1.0 + 1e-9)
     for others in (1e3, 1e15):

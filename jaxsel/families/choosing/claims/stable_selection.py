@@ -71,8 +71,8 @@ def instances(budget: Budget) -> Iterator[Instance]:
 
 @CL.privacy("CL-Thm8-index-printed", "proof of Theorem 8", Relation.GENERAL)
 def printed(*, delta: Delta = 1e-3) -> float:
-    """Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) on max(f_i - Q, 0) and
-    tau = ceil(2/beta) is (epsilon, delta)-DP."""
+    """Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) on max(f_i - Q, 0), Q
+    being the (k+1)-th largest score, and tau = ceil(2/beta) is (epsilon, delta)-DP."""
     return delta
 
 
@@ -98,8 +98,9 @@ def one_leader(lead, others, delta, beta):
     "spare and p halves the rest: at most 0.04 delta (CL-Thm8-sharp).",
 )
 def stated(*, delta: Delta = 1e-3) -> float:
-    """Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) on max(f_i - Q, 0), tau
-    = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for epsilon <= 1."""
+    """Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) on max(f_i - Q, 0), Q
+    being the (k+1)-th largest score, tau = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for
+    epsilon <= 1."""
     return delta
 
 

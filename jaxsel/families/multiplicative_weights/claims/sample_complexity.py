@@ -61,16 +61,17 @@ def _theorem_11(cells, rows, queries, epsilon, delta, beta, *, printed: bool = F
 
 @CL.identity("CL-Thm9-display-printed", "Theorem 9 (Section 1.5.1)")
 def nine_printed(*, alpha: Alpha = 0.1) -> float:
-    """alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), at the n of Theorem 10, epsilon
-    = alpha and delta = alpha beta, gives alpha."""
+    """At the n of Theorem 10, epsilon = alpha and delta = alpha beta, the equation of Theorem 9,
+    alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), gives the error alpha."""
     return alpha
 
 
 eleven_printed = CL.identity(
     "CL-Thm11-display-printed",
     "Theorem 11 (Section 4.3.1)",
-    statement="alpha = sqrt(log|X| log(1/delta) log(m))/(n epsilon alpha) + log(1/beta)/(n "
-    "epsilon), at the first n of Theorem 12, epsilon = alpha and delta = alpha beta, gives alpha.",
+    statement="At the first n of Theorem 12, epsilon = alpha and delta = alpha beta, the equation "
+    "of Theorem 11, alpha = sqrt(log|X| log(1/delta) log(m))/(n epsilon alpha) + log(1/beta)/(n "
+    "epsilon), gives the error alpha.",
 )(nine_printed.evaluate)
 
 
@@ -177,9 +178,9 @@ def enough_10(
     beta: Beta = 0.01,
     constant: Constant = 128.0,
 ) -> float:
-    """128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough for the settings of
-    Theorem 9 that run, at (alpha, alpha beta), to err by alpha on the rows, for beta <= 0.3; shown
-    as a share."""
+    """128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough for the mechanism of
+    Theorem 9, with its settings for (alpha, alpha beta)-DP, to err by at most alpha on the rows,
+    for beta <= 0.3 (shown as a share)."""
     return constant * sizes.theorem_10(cells, queries, alpha, beta)
 
 
@@ -192,8 +193,9 @@ def enough_12(
     beta: Beta = 0.01,
     constant: Constant = 512.0,
 ) -> float:
-    """512 times n of Theorem 12 is enough for the settings of Theorem 11 that run, at (alpha,
-    alpha beta) or alpha, to err by alpha on the rows, for beta <= 0.3; shown as a share."""
+    """512 times n of Theorem 12 is enough for the mechanism of Theorem 11, with its settings for
+    (alpha, alpha beta)-DP or for alpha-DP, to err by at most alpha on the rows, for beta <= 0.3
+    (shown as a share)."""
     return constant * sizes.theorem_12(cells, queries, alpha, beta)
 
 

@@ -24,7 +24,7 @@ from jaxsel.tuning.attained.exact_laws import tuned_law
 
 
 def _betas(**ends: tuple[float, float]):
-    """Random points: beta, and whatever else is uniform between its ends."""
+    """Random points: beta, and other parameters that are uniform between the given ends."""
 
     def draw(generator):
         beta = float(10.0 ** generator.uniform(-4.0, -0.05))
@@ -79,8 +79,8 @@ def mean_runs(beta, alpha):
 
 @CL.identity("CL-Thm4-failure-exact", "Theorem 4, exact")
 def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
-    """Where each run is better than the median with probability 1/2, none is with probability alpha
-    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1)."""
+    """If each run is better than the median with probability 1/2, none of Bin(T, p) runs is with
+    probability alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1)."""
     return median_failure(rounds, alpha)
 
 

@@ -145,9 +145,9 @@ def _least_expected(corrected: bool):
     "together with 0.26 beta, and hardly any of delta/2 is used (LT-Thm4.6-step-F3)",
 )
 def early():
-    """With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <=
-    (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold tau
-    of Algorithm 5."""
+    """With a = max(3, 2 e^(epsilon_0/2)) in place of the factor 3 of N, and Delta as in LT-E6,
+    P[p(tau) <= (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the
+    threshold tau of Algorithm 5."""
 
 
 @early.bounds(listed("beta delta slack thresholds", (0.1, 1e-3, 0.95, 5)), *_PLANS)
