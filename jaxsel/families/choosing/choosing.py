@@ -291,7 +291,7 @@ def read_settings(params: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str
 
 @factory
 def choosing_mechanism(*, method: Method = "grouped") -> Mechanism:
-    """Release the candidate of the largest noisy score in any of its runs.
+    """Releases the candidate whose noisy score is the largest over all runs.
 
     All scores together move by at most k between neighbours (Cohen et al. 2022, Theorem 7).
 

@@ -16,7 +16,7 @@ from jaxsel.language.base import Mechanism, factory
 
 @factory
 def stable_selection(*, method: Method = "grouped", shares: Shares = 6) -> Mechanism:
-    """Release the candidate of the largest max(f_i - Q, 0) + noise in any of its runs.
+    """Releases the candidate whose max(f_i - Q, 0) + noise is the largest over all runs.
 
     Here f_i are the scores and Q is the (k+1)-th largest of them (Cohen et al. 2022, Theorem 8).
 

@@ -27,10 +27,7 @@ def subsampled_law(scores: Scores, draws: Draws, epsilon: Epsilon) -> np.ndarray
     """The exact law of the chosen candidate, Float64["m"], averaged over all multisets of draws.
 
     Args:
-      scores, draws, epsilon: as the mechanism takes them.
-
-    Raises:
-      InputError: if there are more than 200,000 multisets.
+      scores, draws, epsilon: as the mechanism takes them; 200,000 multisets are the most.
     """
     m = len(scores)
     if math.comb(m + draws - 1, draws) > 200_000:

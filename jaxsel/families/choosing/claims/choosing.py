@@ -82,8 +82,8 @@ def instances(budget: Budget) -> Iterator[Instance]:
     "(CL-Thm7-sharp, attained).",
 )
 def stated(*, delta: Delta = 0.1) -> float:
-    """Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta)
-    and gamma = 1 is (epsilon, delta)-DP for k-bounded families and epsilon <= 1."""
+    """For k-bounded families and epsilon <= 1, the choosing mechanism is (epsilon, delta)-DP with
+    noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta) and gamma = 1."""
     return delta
 
 

@@ -71,8 +71,8 @@ def instances(budget: Budget) -> Iterator[Instance]:
 
 @CL.privacy("CL-Thm8-index-printed", "proof of Theorem 8", Relation.GENERAL)
 def printed(*, delta: Delta = 1e-3) -> float:
-    """Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) on max(f_i - Q, 0), Q
-    being the (k+1)-th largest score, and tau = ceil(2/beta) is (epsilon, delta)-DP."""
+    """Stable selection is (epsilon, delta)-DP with noise TLap(epsilon/3, beta delta/(10 k)) on
+    max(f_i - Q, 0), Q being the (k+1)-th largest score, and with tau = ceil(2/beta)."""
     return delta
 
 
@@ -98,9 +98,9 @@ def one_leader(lead, others, delta, beta):
     "spare and p halves the rest: at most 0.04 delta (CL-Thm8-sharp).",
 )
 def stated(*, delta: Delta = 1e-3) -> float:
-    """Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) on max(f_i - Q, 0), Q
-    being the (k+1)-th largest score, tau = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for
-    epsilon <= 1."""
+    """For epsilon <= 1, stable selection is (epsilon, delta)-DP with noise TLap(epsilon/6, beta
+    delta/(10 k)) on max(f_i - Q, 0), Q being the (k+1)-th largest score, and with tau =
+    ceil(2/beta) and gamma = 1."""
     return delta
 
 
@@ -187,8 +187,8 @@ def supports(epsilon, delta, beta, rank):
 
 @CL.privacy("CL-Thm8-step-close-printed", "proof of Theorem 8", Relation.GENERAL)
 def close_printed(*, rank: Rank = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
-    """max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) on neighbours is (epsilon', delta beta/(5
-    k))-indistinguishable, epsilon' = epsilon/3.
+    """On neighbours, the noisy scores max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) are
+    (epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.
 
     Returns delta beta/(5 k), the delta of one candidate's noisy score.
     """
@@ -199,8 +199,8 @@ close = CL.privacy(
     "CL-Thm8-step-close",
     "proof of Theorem 8, corrected",
     Relation.GENERAL,
-    statement="max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 k)) on neighbours is "
-    "(epsilon/3, delta beta/(5 k))-indistinguishable.",
+    statement="On neighbours, the noisy scores max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 "
+    "k)) are (epsilon/3, delta beta/(5 k))-indistinguishable.",
     loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < 0.2 of delta beta/(10 "
     "k), up to its truncation, and half of delta beta/(5 k) is left to spare.",
 )(close_printed.evaluate)

@@ -2,7 +2,8 @@
 
 The analyst of ``adaptive_analysis`` overfits exact answers, with a law that is known exactly.
 Where Theorem 9's or Theorem 11's mechanism answers, with its settings for (epsilon, delta) and
-beta, all answers are near the population's.
+beta, all answers are near the population's. The *bin* of an analysis is the one of 40 equal bins
+of [-1, 1] in which its last answer minus the population's lies.
 """
 
 import functools
@@ -69,7 +70,7 @@ def _attack_law() -> np.ndarray:
 
 
 def _counts(trials: int, seed: int, rows: int, shares: np.ndarray, protection="none", **given):
-    """How often the last answer lies in each bin, Int["40"], where one query comes before it.
+    """How many analyses have each bin, Int["40"], where one query suggests the last one.
 
     Args:
       trials, seed: of the simulation.

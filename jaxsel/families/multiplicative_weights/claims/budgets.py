@@ -193,8 +193,8 @@ tests = CL.privacy(
     "CL-Thm11-privacy",
     "Theorem 11, with constants (concurrent composition)",
     Relation.GENERAL,
-    statement="With the settings derived for (epsilon, delta) and beta, Tests until k' tops, and "
-    "the answers, are (epsilon, delta)-DP.",
+    statement="With the settings derived for (epsilon, delta) and beta, Tests until k' tops and "
+    "the answers together are (epsilon, delta)-DP.",
 )(restarts.evaluate)
 
 
@@ -280,10 +280,15 @@ def shipped(cells, rows, queries, epsilon, delta, beta, worst, settings):
 
 
 def _spent(each: float, times: int, epsilon: float) -> float:
-    """The delta at which ``times`` releases, each ``each``-DP, are epsilon-DP together.
+    """The delta at which several pure releases are epsilon-DP together.
 
-    By the simpler form of Kairouz, Oh & Viswanath 2015, Theorem 3.4; 0 if they add up to no more
-    than epsilon.
+    It is that of the simpler form of Kairouz, Oh & Viswanath 2015, Theorem 3.4; or 0 if the pure
+    epsilons add up to no more than epsilon.
+
+    Args:
+      each: the pure epsilon of one release.
+      times: how many releases there are.
+      epsilon: of all of them.
     """
     if times * each <= epsilon * (1.0 + 1e-12):
         return 0.0
@@ -309,8 +314,9 @@ def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> flo
 
 @CL.privacy("CL-Thm9-parts", "Theorem 9, with constants", Relation.GENERAL)
 def restart_parts(*, delta: parameters.Delta = 1e-6) -> float:
-    """With the settings derived for (epsilon, delta), the deltas at which the sparse vectors, and
-    the answers, are epsilon/2-DP sum to at most delta (checked in units of delta)."""
+    """With the settings derived for (epsilon, delta), the delta at which the sparse vectors are
+    epsilon/2-DP and the one at which the answers are add up to at most delta (checked in units of
+    delta)."""
     return delta
 
 
@@ -318,8 +324,9 @@ test_parts = CL.privacy(
     "CL-Thm11-parts",
     "Theorem 11, with constants",
     Relation.GENERAL,
-    statement="With the settings derived for (epsilon, delta), the deltas at which the Tests, and "
-    "the answers, are epsilon/2-DP sum to at most delta (checked in units of delta).",
+    statement="With the settings derived for (epsilon, delta), the delta at which the Tests are "
+    "epsilon/2-DP and the one at which the answers are add up to at most delta (checked in units "
+    "of delta).",
 )(restart_parts.evaluate)
 
 

@@ -36,8 +36,8 @@ def alpha(
     beta: Beta = 0.05,
     rate: Rate = "small",
 ) -> float:
-    """With probability 1 - beta all answers of private multiplicative weights, with the settings
-    derived for it, are within alpha, for the worst analyst.
+    """With the settings derived for it, private multiplicative weights answer all queries of the
+    worst analyst within alpha, with probability 1 - beta.
 
     Returns alpha of Theorem 9 with its constants, for 16 cells and 60 queries.
     """
@@ -54,8 +54,8 @@ def alpha_repetitive(
     beta: LargeBeta = 0.05,
     rate: Rate = "small",
 ) -> float:
-    """With probability 1 - beta all answers of the mechanism with the repetitive sparse vector,
-    with the settings derived for it, are within alpha, for the worst analyst.
+    """With the settings derived for it, the mechanism with the repetitive sparse vector answers all
+    queries of the worst analyst within alpha, with probability 1 - beta.
 
     Returns alpha of Theorem 11 with its constants, for 16 cells and 60 queries.
     """

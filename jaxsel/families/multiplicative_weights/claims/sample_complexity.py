@@ -78,8 +78,8 @@ eleven_printed = CL.identity(
 degraded_printed = CL.utility(
     "CL-Sec1.5.2-degraded-printed",
     "Section 1.5.2",
-    statement="Without noise on the threshold the n of Theorem 12 still gives error alpha, as "
-    "'degrades to' prints Theorem 12 itself.",
+    statement="Without noise on the threshold the n of Theorem 12 still gives error alpha, since "
+    "what the sample complexity 'degrades to' is printed as Theorem 12 itself.",
 )(nine_printed.evaluate)
 
 

@@ -162,7 +162,13 @@ def late_printed():
     listed("beta", 0.1, 0.5), bad=_bad_late, stream=lambda beta: [level(3.0 / beta)] * 2
 )
 def given_halt(beta, bad, stream):
-    """The probability, given each possible halt, that it is ``bad``: 0 or 1 for any stream."""
+    """For each possible R, the probability of a bad halt given a halt at R, which is 0 or 1.
+
+    Args:
+      beta: failure probability.
+      bad: ``_bad_early`` or ``_bad_late``.
+      stream: from beta to the levels of the queries.
+    """
     levels = stream(beta)
     law = halting_law(levels, *SCALES)[:-1]
     for halt in np.flatnonzero(law > 0.0):
@@ -187,7 +193,15 @@ def _high(beta: float, size: int) -> list[float]:
 @early.bounds(bad=_bad_early, first=[level(0.05)], stream=_low, sizes=(1, 10, 100))
 @late.bounds(bad=_bad_late, first=[level(30.0)] * 2, stream=_high, sizes=(2, 10, 100))
 def jointly(budget, bad, first, stream, sizes):
-    """The exact probability of a ``bad`` halt, summed over R, on made and on random streams."""
+    """The exact probability of a bad halt, summed over R, on constructed and on random streams.
+
+    Args:
+      budget: how many random streams are drawn.
+      bad: ``_bad_early`` or ``_bad_late``.
+      first: the levels of the first stream.
+      stream: (beta, size) -> the levels of a stream near the bound.
+      sizes: of these streams.
+    """
     streams = [(0.1, first)]
     for beta in (0.1, 0.5, 0.9):
         streams += [(beta, stream(beta, size)) for size in sizes]

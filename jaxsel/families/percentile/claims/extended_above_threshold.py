@@ -85,7 +85,10 @@ def least_share():
 
 
 def _early_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    """The share (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*; ``halt`` is R."""
+    """The largest share at which a halt at query R = ``halt`` counts as too early.
+
+    It is (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*; ``slack`` is epsilon_0.
+    """
     return math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent * test.target / 2.0
 
 

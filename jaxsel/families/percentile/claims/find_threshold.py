@@ -96,7 +96,11 @@ def _scored(budget):
 
 @low.bounds(_scored, *_PLANS, tolerance=1e-12)
 def any_score(thresholds, score=None, **more):
-    """The exact probability of a threshold that is too low, for equal scores or for one test."""
+    """The exact probability that the threshold found is too low, if all scores are ``score``.
+
+    Without a score it is the probability that the test at a share of p* fails, which bounds that
+    of too low a threshold for any scores.
+    """
     test = algorithm_5(thresholds=thresholds, **more, corrected=True)
     if score is None:
         # The first threshold below tau* fails; no base law makes that likelier.

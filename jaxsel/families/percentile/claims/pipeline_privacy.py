@@ -20,9 +20,9 @@ from jaxsel.language.papers import LT
     "LT-Thm4.7(a)", "Theorem 4.7 (Theorem 1.4)(a), corrected", Relation.BASE, erratum="LT-E10"
 )
 def approximate(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
-    """Algorithm 5 with epsilon_3 = epsilon_0/2, then Algorithm 1 at the threshold found with slack
-    epsilon_0/2, over a base that is epsilon_1-DP, is (2 epsilon_1 + epsilon_0, delta)-DP, whatever
-    N and gamma are (compared: epsilon, with the exact one at delta)."""
+    """Over a base that is epsilon_1-DP, Algorithm 5 with epsilon_3 = epsilon_0/2 and then Algorithm
+    1, at the threshold found and with slack epsilon_0/2, are (2 epsilon_1 + epsilon_0, delta)-DP
+    together, whatever N and gamma are (compared: epsilon, with the exact one at delta)."""
     return 2.0 * base_epsilon + slack
 
 
@@ -85,9 +85,9 @@ def pure(
     samples: Samples = 50,
     shift: Shift = 8.0,
 ) -> float:
-    """For any N and Delta, Algorithm 5 and then Algorithm 1, as in LT-Thm4.7(a), is purely ((L/S)
-    epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP, with L = log(1 + N/Delta) and S = epsilon_1 +
-    epsilon_0/2."""
+    """For any N and Delta, Algorithm 5 and then Algorithm 1, as in LT-Thm4.7(a), are purely ((L/S)
+    epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP together, with L = log(1 + N/Delta) and S =
+    epsilon_1 + epsilon_0/2."""
     half = slack / 2.0
     search = pure_of_search(
         samples=samples, shift=shift, sensitivity=base_epsilon + half, final_epsilon=half

@@ -38,8 +38,8 @@ def _percentile_loss(shift: float, count: int, rank) -> float:
     correction="The loss grows in proportion to N: LT-B.3, LT-B.3-random-rank.",
 )
 def hope(*, epsilon: Annotated[float, positive("of one run")] = 0.2) -> float:
-    """Releasing the run of median score, or of a random rank up to it, of N runs, each epsilon-DP,
-    costs at most 3 epsilon, as random stopping does."""
+    """It costs at most 3 epsilon, as random stopping does, to release the run of median score of N
+    runs that are epsilon-DP each, or the run of a random rank up to it."""
     return 3.0 * epsilon
 
 
