@@ -89,13 +89,13 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
 @LT.privacy("LT-ThmC.1", "Theorem C.1, privacy", Relation.BASE)
 def privacy(*, epsilon: BaseEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
     """If every score is epsilon_1-DP, the exponential mechanism among the capped scores and 1 +
-    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its parameter."""
+    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its own parameter epsilon_2 is."""
     return 2.0 * epsilon + 8.0 * gamma
 
 
 @LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
 def sharp(*, base_epsilon: BaseEpsilon = 0.5) -> float:
-    """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
+    """If every score is epsilon_1-DP, private amplification is 2 epsilon_1-DP for every gamma.
 
     One epsilon_1 is the chosen candidate's own. The other bounds the change of
     E[1/(c + sum of X_i)], where X_i are the weights of the other candidates, and c >= 1 is that of

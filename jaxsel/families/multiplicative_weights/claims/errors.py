@@ -36,7 +36,7 @@ def alpha(
     beta: Beta = 0.05,
     rate: Rate = "small",
 ) -> float:
-    """With the settings derived for it, private multiplicative weights answer all queries of the
+    """With the settings derived for alpha, private multiplicative weights answer all queries of the
     worst analyst within alpha, with probability 1 - beta.
 
     Returns alpha of Theorem 9 with its constants, for 16 cells and 60 queries.
@@ -54,8 +54,8 @@ def alpha_repetitive(
     beta: LargeBeta = 0.05,
     rate: Rate = "small",
 ) -> float:
-    """With the settings derived for it, the mechanism with the repetitive sparse vector answers all
-    queries of the worst analyst within alpha, with probability 1 - beta.
+    """With the settings derived for alpha, the mechanism with the repetitive sparse vector answers
+    all queries of the worst analyst within alpha, with probability 1 - beta.
 
     Returns alpha of Theorem 11 with its constants, for 16 cells and 60 queries.
     """

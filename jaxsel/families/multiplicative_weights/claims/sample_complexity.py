@@ -136,9 +136,9 @@ def weaker(cells, queries, alpha, beta, noiseless):
 @CL.utility("CL-Thm12-step-delta-printed", "proof of Theorem 12")
 def transfer_printed(*, alpha: Alpha = 1e-9, constant: Constant = 2.0) -> float:
     """With epsilon = alpha and delta = alpha beta, n of Theorem 12's first bound (with log(1/beta)
-    for log(1/delta)) gives error 2 alpha; shown as multiples of it.
+    for log(1/delta)) gives error 2 alpha (shown in units of the claimed error).
 
-    Returns C alpha, the error that n is to give; C is ``constant``.
+    Returns C alpha, the claimed error; C is ``constant``.
     """
     return constant * alpha
 
@@ -147,7 +147,8 @@ transfer = CL.utility(
     "CL-Thm12-step-delta",
     "proof of Theorem 12, corrected",
     statement="With epsilon = alpha and delta = alpha beta, n = sqrt(log|X| log(1/(alpha beta))) "
-    "log(m)/alpha^3 + log(1/beta)/alpha^2 gives error 2 alpha; shown as multiples of it.",
+    "log(m)/alpha^3 + log(1/beta)/alpha^2 gives error 2 alpha (shown in units of the claimed "
+    "error).",
 )(transfer_printed.evaluate)
 
 

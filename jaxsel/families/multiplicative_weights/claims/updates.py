@@ -126,11 +126,11 @@ def update_counts(budget, sharp, most):
 
 
 def _count_slow_updates(cells: int, gap: float, rate: float) -> int:
-    """How many updates there are for a table in one cell, at queries that err by hardly over gap.
+    """How many updates there are if all rows lie in one cell and every update gains little.
 
-    Each query is 1 on other cells, the heaviest of the hypothesis first, which together hold just
-    above ``gap`` of it. Such an update gains little, so that there are many. The other cells stand
-    in 1000 groups of equal ones.
+    An update gains least if the hypothesis errs by just above ``gap``. So each query is 1 on as
+    many of the other cells as hold just above ``gap`` of the hypothesis together, those of the
+    largest shares, and 0 elsewhere. The other cells are represented by 1000 groups of equal ones.
 
     Args:
       cells: |X|.

@@ -136,8 +136,8 @@ def _bad_early(levels: list[float], beta: float) -> np.ndarray:
 
 
 def _bad_late(levels: list[float], beta: float) -> np.ndarray:
-    """For each R, whether halting there is too late: some i < R is at least ((R+1)/beta)^(...)
-    Phi(p*). ``levels`` as of ``_bad_early``."""
+    """For each R, whether halting there is too late: Phi(p_i) >= ((R+1)/beta)^(...) Phi(p*) for an
+    i < R. ``levels`` as of ``_bad_early``."""
     halts = np.arange(1, len(levels) + 1)
     highest = np.concatenate([[-np.inf], np.maximum.accumulate(levels)[:-1]])
     return highest >= 3.0 * np.log((halts + 1.0) / beta) - 1e-12

@@ -135,8 +135,8 @@ def early():
     "LT-Thm4.4(c)-constant-printed", "Theorem 4.4(c), second bound", formula=beta_and_half_delta
 )
 def late_printed():
-    """Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 (1 - p*)))
-    ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2."""
+    """If it is read for the queries before R, some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 (1
+    - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2."""
 
 
 @late_printed.bounds(listed("target", 0.9, 0.95))
@@ -262,7 +262,7 @@ def far_passing(beta, delta, queries):
     random_plans(25, "queries", 20),
 )
 def far_failing(beta, slack, **more):
-    """The exact probability that one query at the level fails its test."""
+    """The exact probability that a query with the least Phi of the statement fails its test."""
     test = algorithm_4(beta=beta, slack=slack, **more, corrected=True)
     height = slack - test.exponent * math.log(beta)
     share = share_at(height + log_potential(test.target, test), test)

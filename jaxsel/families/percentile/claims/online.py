@@ -58,7 +58,7 @@ def _plan(generator):
 @LT.utility("LT-Thm1.5(a)-printed", "Theorem 1.5(a)", formula=beta_itself)
 def first_printed():
     """If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with probability at least
-    1 - beta (here: fails to with at most beta)."""
+    1 - beta (compared: the probability that it does not, with beta)."""
 
 
 @first_printed.bounds(listed("beta queries", (0.1, 2), (0.1, 5)))

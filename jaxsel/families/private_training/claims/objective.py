@@ -48,9 +48,9 @@ def _epsilon(loss: str, noise: float, stiffness: float, delta: float, gap: float
 def logistic(
     *, noise_multiplier: LinearNoise = 1.0, stiffness: Stiffness = 10.0, delta: Delta = 1e-6
 ) -> float:
-    """With the logistic loss, the exact minimum of objective perturbation has for a record added at
-    most the privacy loss mu w + mu^2/2, w normal, and for one removed at most the largest p mu w +
-    p^2 mu^2/2 + log(1 + p (1 - p) s) over p in [0, 1], mu being 1/noise and s the stiffness.
+    """With the logistic loss, the privacy loss of the exact minimum of objective perturbation is at
+    most mu w + mu^2/2 for a record added, and at most the largest p mu w + p^2 mu^2/2 + log(1 + p
+    (1 - p) s) over p in [0, 1] for one removed, with w normal, mu = 1/noise and s the stiffness.
 
     Returns the epsilon at delta that covers both directions.
     """
@@ -61,9 +61,10 @@ def logistic(
 def linear(
     *, noise_multiplier: LinearNoise = 1.0, stiffness: Stiffness = 1.0, delta: Delta = 1e-6
 ) -> float:
-    """With squared residuals that are linear beyond a slope, the exact minimum of objective
-    perturbation has for a record added at most the privacy loss mu |w| + mu^2/2, w normal, and for
-    one removed at most max(0, mu w + mu^2/2) + log(1 + s), mu being 1/noise and s the stiffness.
+    """With squared residuals that are linear beyond a slope, the privacy loss of the exact minimum
+    of objective perturbation is at most mu |w| + mu^2/2 for a record added, and at most
+    max(0, mu w + mu^2/2) + log(1 + s) for one removed, with w normal, mu = 1/noise and s the
+    stiffness.
 
     Returns the epsilon at delta that covers both directions.
     """

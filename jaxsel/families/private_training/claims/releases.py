@@ -85,7 +85,8 @@ def _default_plan(delta: float) -> "SearchPlan":
 @JX.privacy("JX-Tune-shipped", "jaxsel tune with its default settings", Relation.BASE)
 def shipped(*, delta: Delta = 1e-5) -> float:
     """The default search of jaxsel tune on the 1,437 digits has the epsilon that it states: the
-    exact epsilon of a costly ranking of its runs is no larger, in either part."""
+    exact epsilon of a costly ranking of its runs is no larger, for a person of the training part
+    and for one of the validation part."""
     return _stated(_default_plan(delta))
 
 
