@@ -181,12 +181,12 @@ def given_halt(beta, bad, stream):
 
 
 def _low(beta: float, size: int) -> list[float]:
-    """The levels of queries of which each, if halted at, is just too low."""
+    """The levels of ``size`` queries, each of which is just too low to be halted at."""
     return [level(beta / (i + 2.0)) for i in range(size)]
 
 
 def _high(beta: float, size: int) -> list[float]:
-    """The levels of queries of which each is just too high to be passed over."""
+    """The levels of ``size`` queries, each of which is just too high to be passed over."""
     return [level((i + 3.0) / beta) for i in range(size)]
 
 

@@ -135,8 +135,9 @@ def early():
     "LT-Thm4.4(c)-constant-printed", "Theorem 4.4(c), second bound", formula=beta_and_half_delta
 )
 def late_printed():
-    """If it is read for the queries before R, some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 (1
-    - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2."""
+    """If Theorem 4.4(c) is read for the queries before R, some i < R has p_i >= 1 - 1/(1 +
+    (e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta +
+    delta/2."""
 
 
 @late_printed.bounds(listed("target", 0.9, 0.95))
