@@ -60,7 +60,7 @@ def _compared(point: dict[str, float], numbers: Callable[[float], _Numbers], whe
 
 
 def _noises(unit: float, found: dict[str, float]) -> _Numbers:
-    """The scales of Theorem 9's noises: derived from ``unit`` = 1/(n epsilon_0), and as they run."""
+    """The scales of Theorem 9's noises, derived from ``unit`` = 1/(n epsilon_0) and as they run."""
     return {
         "noise on a threshold": (2.0 * unit, found["threshold_scale"]),
         "noise on a query": (4.0 * unit, found["query_scale"]),
