@@ -254,6 +254,7 @@ def noisy_selection(
         group, ran = run(key, p, data, params)
         number = noise.number(stream.fold(key, _MEMBER_TAG), 0)
         choices = jnp.asarray(data.choices)[group]
+        # The uniform number may be 1, hence the minimum.
         place = jnp.minimum(jnp.floor(noise.uniform(number) * choices), choices - 1.0)
         index = jnp.asarray(data.starts)[group] + place.astype(jnp.int32)
         label, losses = look_up.pick(data.members, index), jnp.asarray(data.losses)

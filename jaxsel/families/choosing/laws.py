@@ -185,6 +185,7 @@ def group_law(levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelec
     tau = float(settings.runs)
     runs = tau * counts
     law = np.zeros(levels.size + 1)
+    # None of n possible runs is made with probability E (1 - p)^n = 1/(n + 1), as p is uniform.
     law[-1] = 1.0 / (runs.sum() + 1.0)
     rest = max(range(levels.size), key=lambda g: (counts[g], levels[g]))
     if levels.size > 1:

@@ -92,6 +92,8 @@ def hardt_rothblum(
         known = gap >= noise.answers / rows
         return np.where(known, gap + 2.0 * noise.tests / rows, np.inf)
 
+    # An alpha below 1 has a g below 1. Larger g, up to 3 and the noise of a single update, are for
+    # tables that are so small that no useful alpha is possible.
     one = _hardt_rothblum_noise(cells, queries, 1e9, epsilon, delta, beta, sharp)
     log_gap, least = minimise(error, math.log(1e-6), math.log(3.0 + one.tests / rows))
     gap = float(np.exp(log_gap))

@@ -104,6 +104,7 @@ def share_counts(samples: float, share: float) -> Counts:
     rare = min(share, 1.0 - share)
     mean = samples * rare
     deviation = math.sqrt(mean * (1.0 - rare))
+    # ``binomial_counts`` lists 12 deviations and 60 counts on either side of the mean.
     if 24.0 * deviation + 120.0 <= _DENSE:
         return binomial_counts(int(samples), share)
     if deviation <= _CERTAIN * mean:

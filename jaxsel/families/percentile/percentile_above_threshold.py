@@ -139,6 +139,7 @@ def _jump(key, data, params) -> Array:
 
     def once(state):
         run, _, _ = state
+        # The log-probability that one test of this level stays below the bar, in either tail.
         gap = (bar - levels[run]) / params["query_scale"]
         tail = 0.5 * jnp.exp(-jnp.abs(gap))
         failing = jnp.log1p(-jnp.where(gap > 0.0, tail, 0.0))

@@ -161,10 +161,13 @@ def _draw(key: stream.Key, found, data, params) -> Released:
     """As ``_draw_one_by_one``, but the number of runs and the last run are drawn directly."""
     good = jnp.asarray(data["good"])[found.query]
     log_again = jnp.asarray(data["log_again"])[found.query]
+    # A run is the last one if it is good or the coin says stop, so that their number is geometric.
+    # Given that, the last run is good with probability good/(1 - (1 - good)(1 - gamma)).
     count = jnp.maximum(jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0)
     passed = noise.uniform(noise.number(key, 1)) <= good / -jnp.expm1(log_again)
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
     released = passed & (count <= params["max_draws"]) & (good > 0.0) & ~none_found
+    # The tail rank of a good run is uniform below the probability of being good.
     rank = noise.uniform(noise.number(key, 2)) * good
     position = look_up.position(data["at_least"], rank)
     position = jnp.minimum(position, jnp.asarray(data["last"])[found.query])

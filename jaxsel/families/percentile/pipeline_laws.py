@@ -90,6 +90,7 @@ def pipeline(
     )
     least = math.exp(log_least)
     stop = least * beta / 4.0
+    # T of Theorem 3.1 for a slack of epsilon_0/2 in Algorithm 1 (``threshold_steps``).
     most = max(math.log(2.0 / half) / stop, 1.0 + 1.0 / (math.e * stop))
     return Pipeline(test, thresholds, least, stop, math.ceil(most))
 

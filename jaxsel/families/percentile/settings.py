@@ -106,6 +106,7 @@ def _settings(
     unit = sides * (base_epsilon + slack) / final_epsilon
     exponent = 6.0 * unit
     try:
+        # N of Theorem 4.4, or N and Lambda of Theorem 4.6.
         if algorithm == 4:
             rarer = min(target, 1.0 - target)
             samples = math.exp(slack) * shift / rarer

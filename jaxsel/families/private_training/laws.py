@@ -100,6 +100,7 @@ def ratio_law(noise_multiplier: AnyNoise, rate: Rate, steps: Steps) -> RatioLaw:
     sides = []
     for present in (False, True):
         below = _one_step(edges, noise_multiplier, rate, present)
+        # What lies beyond the grid, with a probability of about 1e-32, counts at its ends.
         below[0], below[-1] = 0.0, 1.0
         transformed = np.fft.rfft(np.diff(below), length)
         masses = np.maximum(np.fft.irfft(transformed**steps, length), 0.0)

@@ -128,7 +128,8 @@ def _laplace_at_rank(key, rank, scale, tables) -> Draw:
     d, upper, lower = (jnp.asarray(tables[name]) for name in ("d", "upper", "lower"))
     count = d.shape[-1]
     # Let y be the noisy score over b, and i the number of scores over b that are at least y. Then
-    # count * rank = i - (e^(y + upper_i) - e^(lower_i - y))/2, a quadratic equation for e^y.
+    # count * rank = i - (e^(y + upper_i) - e^(lower_i - y))/2, a quadratic equation for e^y. Of the
+    # two forms of its root, the one is taken in which nothing cancels.
     i = look_up.position(tables["tail"], rank, "right")
     half = count * rank - i.astype(rank.dtype)
     root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
