@@ -60,10 +60,11 @@ def threshold_approximate(
 def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> ApproximateGuarantee:
     """The approximate privacy of Algorithm 1 with an unlimited number of draws.
 
-    It is (2 epsilon, delta/(gamma + delta (1 - gamma)))-DP. Kairouz, Oh & Viswanath (2015) split
-    the base into an epsilon-DP part and failures of probability delta. Take the stopping coins
-    first: whether a draw before the geometric stop fails does not depend on the data, and given
-    that none does the algorithm is Algorithm 1 on the epsilon-DP part.
+    It is (2 epsilon, delta/(gamma + delta (1 - gamma)))-DP. By Kairouz, Oh & Viswanath (2015) a run
+    of the base is non-private with probability delta, and a run of an epsilon-DP base otherwise.
+    Toss the stopping coins first, which makes the largest number of draws geometric. The
+    probability that one of these draws is non-private is the stated delta on all data; given that
+    none is, the algorithm is Algorithm 1 on the epsilon-DP base.
 
     Args:
       epsilon, delta: of the base.
@@ -75,7 +76,10 @@ def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> A
 def _draws_and_failure(
     success: float, rejected: float, gamma: float, steps: int | None
 ) -> tuple[float, float]:
-    """Expected draws and failure probability; success + rejected = 1."""
+    """The expected number of draws of Algorithm 1, and the probability that it releases nothing.
+
+    ``rejected`` is 1 - success, given separately as it may be too small to be had by subtraction.
+    """
     again, stop = rejected * (1.0 - gamma), success * (1.0 - gamma) + gamma
     if steps is None:
         return 1.0 / stop, rejected * gamma / stop
