@@ -26,7 +26,7 @@ Method = Annotated[str, methods(*parameters.METHODS, help="see the guide")]
 
 
 def _runs(help: str):
-    """How many runs a call makes; method "literal" makes them one by one."""
+    """The domain of a number of runs; it is limited, as method "literal" makes them one by one."""
     return whole(help, at_least=1, at_most=10**6)
 
 
@@ -84,7 +84,8 @@ def selections(
     calls: Annotated[int, whole("how many selections (c)", at_least=1, at_most=8)] = 2,
     method: Method = "shortcut",
 ):
-    """Selections that share one p: (2 c + gamma) epsilon, not c (2 + gamma)."""
+    """Make c Selections that share one p; they lose (2 c + gamma) epsilon, not c (2 + gamma)
+    epsilon."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, program
@@ -95,7 +96,7 @@ def selections(
 
 
 def _selections(made, epsilon, top, middle, gamma, rounds, calls=1, candidates=1) -> Trial:
-    """Calls that share one p, in each of which all candidates have the same law."""
+    """The trial of Selections that share one p; all candidates have the same law."""
 
     def each(law: np.ndarray) -> tuple[np.ndarray, ...]:
         return (np.tile(law, (candidates, 1)),) * calls
@@ -129,7 +130,8 @@ def tests_until_top(
     ] = 2,
     method: Method = "shortcut",
 ):
-    """Tests with one p until c of them answered top; bottoms are free."""
+    """Make Tests that share one p until c of them answered top; those that answered bottom cost
+    nothing."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Tests, program
@@ -179,7 +181,8 @@ def interleaved(
     rounds: Annotated[int, _runs("potential runs of each selection (tau)")] = 10,
     method: Method = "shortcut",
 ):
-    """Selection, test, selection on what the test said, test: all with one p."""
+    """Make four calls that share one p: a Selection, a Test, a Selection that depends on the Test's
+    answer, and a Test."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, Tests, program
