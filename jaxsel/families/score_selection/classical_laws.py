@@ -32,7 +32,7 @@ def check_scores(scores: npt.ArrayLike) -> np.ndarray:
 
 
 def check_each_positive(name: str, values: npt.ArrayLike, size: int) -> np.ndarray:
-    """``size`` positive numbers from as many or from one; raises InputError otherwise."""
+    """Reads ``size`` positive numbers, or one for all; raises InputError for anything else."""
     array = check_finite(name, values)
     if array.shape not in ((), (size,)) or np.any(array <= 0.0):
         raise InputError(f"{name} must be {size} positive numbers, or one for all")

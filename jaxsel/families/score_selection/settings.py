@@ -50,9 +50,9 @@ def stopping_for(candidates: Candidates, beta: Beta) -> float:
 def exponential_selection(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """Random stopping that recovers the exponential mechanism: epsilon-DP (first part).
+    """Random stopping that recovers the exponential mechanism, which is epsilon-DP.
 
-    Every score, of sensitivity s, gets noise Lap(3 s/epsilon).
+    Theorem 5.2, first part. Every score, of sensitivity s, gets noise Lap(3 s/epsilon).
 
     Args:
       scores: Float["candidates"].
@@ -89,9 +89,10 @@ def generalised_selection(
     *,
     sharp: bool = False,
 ) -> ScoreSelection:
-    """Random stopping over scores of different sensitivities: epsilon-DP (second part).
+    """Random stopping over scores of different sensitivities, which is epsilon-DP.
 
-    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 3 s_i/epsilon.
+    Theorem 5.2, second part. Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), where b_i is
+    3 s_i/epsilon.
 
     Args:
       scores: q_i, Float["candidates"].
@@ -142,10 +143,10 @@ def _support(gamma: float, delta: float) -> float:
 def margin_selection(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> ScoreSelection:
-    """Random stopping that finds a leading candidate: (epsilon, delta)-DP (third part, LT-E17).
+    """Random stopping that finds a leading candidate, which is (epsilon, delta)-DP.
 
-    Every score gets Laplace noise of scale b = 3 s/epsilon, truncated to
-    +- b log(1/(gamma delta)).
+    Theorem 5.2, third part, corrected by LT-E17. Every score gets Laplace noise of scale b = 3
+    s/epsilon, truncated to +- b log(1/(gamma delta)).
 
     Args:
       scores: Float["candidates"].
@@ -209,11 +210,11 @@ def smooth_selection_smoothness(
 def smooth_selection(
     scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """Random stopping over scores of small smooth sensitivity: (epsilon, delta)-DP (fourth part).
+    """Random stopping over scores of small smooth sensitivity, which is (epsilon, delta)-DP.
 
-    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon. The scale is
-    twice 2 S_i over epsilon/3, as 2 S_i is a smooth bound for the shifted score and a run is to be
-    epsilon/3-private. delta enters only by the smoothness that it requires of S_i.
+    Theorem 5.2, fourth part. Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), where b_i is
+    12 S_i/epsilon. This is twice 2 S_i over epsilon/3, as 2 S_i is a smooth bound for the shifted
+    score, and one run has epsilon/3. delta enters only by the smoothness that it requires of S_i.
 
     Args:
       scores: q_i, Float["candidates"].

@@ -23,9 +23,9 @@ class Game(NamedTuple):
     """The transcript of a game.
 
     Attributes:
-      end: Int[""], the coin at which it ended; their number if it did not.
-      bits: Int[""], all coins that were shown as a binary number, the first leading and
-        those after the end 0; 0 unless the event is "bits".
+      end: Int[""], the coin, from 0, at which it ended; the number of coins if it did not end.
+      bits: Int[""], the coins as the digits of a binary number, the first one leading, where coins
+        after the end count as 0; it is 0 unless the event is "bits".
     """
 
     end: Int[Array, ""]

@@ -31,7 +31,7 @@ def _runs(help: str):
 
 
 def _sides(epsilon, top, middle):
-    """Pairs of laws of one candidate, the tight one first: name, laws, why."""
+    """Pairs of laws of one candidate, each with a name and a reason; the worst pair comes first."""
     why = "releasing the middle outcome loses (2 c + gamma) epsilon as tau grows"
     yield "three-outcome", pairs.three_outcome(epsilon, top, middle), why
     coin = (np.append(side, 0.0) for side in pairs.randomised_response(epsilon))
@@ -233,7 +233,8 @@ def coin_game(
     event: parameters.GameEvent = "place",
     method: Annotated[str, methods(*parameters.GAME_METHODS, help="see the guide")] = "jump",
 ):
-    """Show coins until k of them came up 1; no bound holds in both directions."""
+    """Show coins until k of them came up 1; no bound holds in both directions (Cohen et al. 2022,
+    Algorithms 2 and 4)."""
 
     def made():
         from jaxsel.families.selection_and_test.coin_game import coin_game

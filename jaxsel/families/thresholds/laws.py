@@ -22,8 +22,8 @@ from jaxsel.tuning.bounds.random_stopping import stopping_failure
 def threshold_steps(gamma: parameters.Gamma, slack: parameters.PositiveSlack) -> int:
     """The number of draws after which Algorithm 1 may stop (Theorem 3.1).
 
-    The least whole T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e gamma)), where slack
-    is epsilon_0.
+    It is the least whole T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e gamma)), where slack is
+    epsilon_0.
     """
     return math.ceil(max(math.log(2.0 / slack) / gamma, 1.0 + 1.0 / (math.e * gamma)))
 
@@ -113,7 +113,7 @@ def threshold_failure_bound(
 ) -> float:
     """A bound on the probability that Algorithm 1 releases nothing: Theorem 3.1 (e).
 
-    (1 - success)(1 + slack/2) gamma/success.
+    It is (1 - success)(1 + slack/2) gamma/success.
 
     Args:
       success: P[score >= threshold].

@@ -47,7 +47,9 @@ def packing_successes(candidates: Candidates, alpha: Alpha) -> Successes:
 
 @validated
 def packing_distance(epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha) -> int:
-    """How many steps between neighbours lead to D_j: Delta = ceil((1/2 + alpha) log(K)/epsilon).
+    """How many steps between neighbours lead from D_0 to D_j.
+
+    It is Delta = ceil((1/2 + alpha) log(K)/epsilon).
 
     Args:
       epsilon: of each mechanism.

@@ -50,9 +50,9 @@ def rounded(*, beta: parameters.Beta = 0.1) -> float:
 
 @CL.utility("CL-Lem4", "Lemma 4, with k' corrected", formula=rounded, loose=_RARELY)
 def accurate():
-    """With the settings of Section 4.2 and k' = k + 2 R + 1, on any queries, even adaptive ones, it
-    holds with probability 1 - beta that bottom is answered only if f <= t, top only if f >= t - d,
-    and an early halt comes only after k answers top."""
+    """With the settings of Section 4.2 and k' = k + 2 R + 1, R = ceil(3 log(1/beta)/log m), on any
+    queries, even adaptive ones, it holds with probability 1 - beta that bottom is answered only if
+    f <= t, top only if f >= t - d, and an early halt comes only after k answers top."""
 
 
 @rounded.bounds(corrected=False)
@@ -186,7 +186,7 @@ def early_halts(wanted, queries, beta, corrected):
 
 @CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
 def small_p(*, beta: parameters.Beta = 0.1) -> float:
-    """p < 1/m with probability beta/20."""
+    """With the settings of Section 4.2, p < 1/m with probability beta/20."""
     return beta / 20.0
 
 
@@ -226,7 +226,8 @@ def fatal_cases(budget):
     "of the tail of Laplace noise.",
 )
 def mistake(*, queries: Queries = 10) -> float:
-    """At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3."""
+    """With the settings of Section 4.2, a batch of U fails with probability at most 5/m^3 at a
+    level of -d/2 or less."""
     return 5.0 / float(queries) ** 3
 
 

@@ -34,7 +34,8 @@ Constant = Annotated[float, positive("C")]
 
 @CL.privacy("CL-Sec4.2-step-epsilon-printed", "Section 4.2", Relation.GENERAL)
 def order_epsilon(*, epsilon: parameters.Epsilon = 1.0, constant: Constant = 100.0) -> float:
-    """epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant C.
+    """The settings of Section 4.2 have epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant
+    C.
 
     Returns C epsilon, which is meant by "O(epsilon)".
     """
@@ -52,7 +53,8 @@ def root_privacy(gamma, queries):
 
 @CL.privacy("CL-Sec4.2-step-epsilon", "Section 4.2, corrected", Relation.GENERAL)
 def pure_bound(*, epsilon: parameters.Epsilon = 1.0) -> float:
-    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at most 15 epsilon."""
+    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' of the settings of Section 4.2
+    is at most 15 epsilon."""
     return 15.0 * epsilon
 
 

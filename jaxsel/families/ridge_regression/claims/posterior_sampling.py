@@ -94,11 +94,11 @@ def sample_printed(
         number("u, at most sqrt(precision leverage) times 1 + |theta|", above=0.0, at_most=1e100),
     ] = 0.25,
 ) -> float:
-    """A posterior sample has an epsilon of sqrt(gamma L^2 log(2/delta)/h) + gamma L^2/(2 (h + 1)) +
-    (1 + log(2/delta))/(2 h), L = 1 + |theta|, h = lambda + lambda_min.
+    """A posterior sample of precision gamma has an epsilon of sqrt(gamma L^2 log(2/delta)/h) +
+    gamma L^2/(2 (h + 1)) + (1 + log(2/delta))/(2 h), L = 1 + |theta|, h = lambda + lambda_min.
 
-    Returns this epsilon, in which log(2/delta) stands for the square of the tail t. The check is in
-    units of delta.
+    Returns this epsilon, where ``leverage`` is 1/h and ``shift`` is sqrt(gamma/h) L. In it
+    log(2/delta) stands for the square of the tail t. The check is in units of delta.
     """
     mu, u, log_term = leverage, shift, math.log(2.0 / delta)
     return u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu

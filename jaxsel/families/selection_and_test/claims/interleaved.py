@@ -48,7 +48,7 @@ def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray
 def _program(
     generator: np.random.Generator, epsilon: float
 ) -> tuple[list[_Step], list[_Step], tuple[bool, ...]]:
-    """A random program on both sides, and which of its calls are Selections."""
+    """The calls of a random program on two neighbouring data sets, and which are Selections."""
     sides: tuple[list[_Step], list[_Step]] = ([], [])
     kinds = tuple(bool(kind) for kind in generator.integers(0, 2, 4))
     for kind in kinds:

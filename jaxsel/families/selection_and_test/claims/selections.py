@@ -43,7 +43,7 @@ def by_parity(outcomes: tuple):
 def _random_calls(
     generator: np.random.Generator, epsilon: float, calls: int
 ) -> tuple[list[SelectionCall], list[SelectionCall]]:
-    """Selections of up to 3 candidates, two branches each, on both sides."""
+    """Random Selections of up to 3 candidates and two branches, on two neighbouring data sets."""
     sides = [], []
     for _ in range(calls):
         candidates, size = generator.integers([1, 2], [4, 5]).tolist()

@@ -94,9 +94,9 @@ def dominant(*, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
 
 @dominant.bounds_below(settings)
 def dominance(candidates: float, alpha: float) -> float:
-    """Chance on D_j that mechanism j alone answers 1; at least 1 - K^-alpha.
+    """The chance on D_j that mechanism j alone answers 1, which is at least 1 - K^-alpha.
 
-    (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
+    It is (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
     """
     chances = packing_successes(candidates, alpha)
     log_others = (candidates - 1.0) * math.log1p(-chances.loser)
@@ -141,8 +141,11 @@ def bound(
     *, epsilon: MechanismEpsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
 ) -> float:
     """A selection that chooses the K^-alpha-dominant one of K mechanisms, each epsilon-DP, with
-    probability K^-alpha loses at least (1 - alpha) log(K)/Delta a neighbour: measured on Algorithms
-    1 and 2 and the exponential mechanism."""
+    probability K^-alpha loses at least (1 - alpha) log(K)/Delta at some step between neighbours.
+
+    Delta is the number of steps of LT-ThmD.2-path. The check measures the loss per step of
+    Algorithms 1 and 2 and of the exponential mechanism.
+    """
     return packing_bound(epsilon, candidates, alpha)
 
 
@@ -193,7 +196,10 @@ def limit(
     alpha: Annotated[float, number("of the theorem", above=0.0, below=1.0 / 3.0)] = 0.1,
 ) -> float:
     """For log K >= (1 - 3 alpha) epsilon/(3 alpha^2), (1 - alpha) log(K)/Delta >= (2 - 6 alpha)
-    epsilon."""
+    epsilon.
+
+    Delta is that of LT-ThmD.2-path. Returns the right side.
+    """
     return (2.0 - 6.0 * alpha) * epsilon
 
 

@@ -197,8 +197,12 @@ def replaced_sets(budget):
     "its parts are put to the test with power: CL-Thm6-step-none, -tails",
 )
 def failing(*, beta: Beta = 0.1) -> float:
-    """With probability 1 - beta a set is released whose gap is at most (2/epsilon_r) log(4 m k) +
-    (12/epsilon) (log 2 + log(2 T/beta)), epsilon_r being one round's share."""
+    """With probability 1 - beta Theorem 6's algorithm releases a set whose gap is at most
+    (2/epsilon_r) log(4 m k) + (12/epsilon) (log 2 + log(2 T/beta)), T = ceil(4/beta), epsilon_r
+    being one round's share.
+
+    Returns beta, the allowed probability of failure, for m candidates.
+    """
     return beta
 
 
@@ -266,7 +270,10 @@ def peeled_gaps(budget):
 
 @CL.privacy("CL-Thm6-step-noise-printed", "proof of Theorem 6", Relation.GENERAL)
 def noise_printed(*, epsilon: EpsilonOfAll = 1.0) -> float:
-    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6."""
+    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6.
+
+    Gap(S) is the largest score outside S minus the least one inside.
+    """
     return epsilon / 6.0
 
 
@@ -293,8 +300,8 @@ def gap_losses(k, epsilon, steps, made):
 
 @CL.utility("CL-Thm6-step-tails-printed", "proof of Theorem 6")
 def large_noise(*, beta: Beta = 0.1) -> float:
-    """All noises are at most 10 log(1/beta)/epsilon except with probability beta/2, over up to
-    ceil(20/delta) runs."""
+    """With the printed constants all noises of Theorem 6's algorithm are at most 10
+    log(1/beta)/epsilon except with probability beta/2, over up to ceil(20/delta) runs."""
     return beta / 2.0
 
 
@@ -308,8 +315,8 @@ def some_large_noise(beta, delta):
 
 @CL.utility("CL-Thm6-step-tails", "proof of Theorem 6, corrected")
 def low_noise(*, beta: Beta = 0.1) -> float:
-    """No noise of scale 12/epsilon is below -(12/epsilon) log(2 T/beta) except with probability
-    beta/4, over up to T = ceil(4/beta) runs."""
+    """No noise of Theorem 6's algorithm, of scale 12/epsilon, is below -(12/epsilon) log(2 T/beta)
+    except with probability beta/4, over up to T = ceil(4/beta) runs."""
     return beta / 4.0
 
 
@@ -324,7 +331,8 @@ def some_low_noise(beta):
 
 @CL.utility("CL-Thm6-step-none", "proof of Theorem 6, corrected")
 def nothing(*, beta: Beta = 0.1) -> float:
-    """With T = ceil(4/beta) no set is drawn with probability at most beta/4."""
+    """With T = ceil(4/beta) the probability that Theorem 6's algorithm draws no set is at most
+    beta/4."""
     return beta / 4.0
 
 
@@ -337,7 +345,7 @@ def no_set(beta):
 
 @CL.privacy("CL-Thm6-step-rounds", "proof of Theorem 6, corrected", Relation.GENERAL)
 def rounds(*, epsilon: EpsilonOfAll = 1.0) -> float:
-    """The k rounds of one run are (epsilon/6, delta/T)-DP together."""
+    """The k rounds of one run of Theorem 6's algorithm are (epsilon/6, delta/T)-DP together."""
     return epsilon / 6.0
 
 

@@ -82,7 +82,8 @@ def calibrated(users, epsilon):
     formula=rho_of_users,
 )
 def rho_of_users_tight():
-    """At the rho of ZW-EXP1-calibration the tight conversion gives no larger epsilon."""
+    """At the rho of ZW-EXP1-calibration the tight conversion from Renyi DP (ZW-Lem17-tight) gives
+    no larger epsilon."""
 
 
 @rho_of_users_tight.bounds_below(grid(users=(2293, 107_092), epsilon=(0.4, 0.8, 1.0)))

@@ -61,7 +61,7 @@ def practical(
     and 60 and delta_t = 1e-9, have an epsilon of at most 10 at delta = 1e-6 by the paper's own
     corollaries.
 
-    Returns 10, a reading of the largest epsilon that the paper calls practical.
+    Returns ``practical``, a reading of the largest epsilon that the paper calls practical.
     """
     return practical
 
