@@ -194,12 +194,14 @@ def guarantee(wanted: Wanted) -> Callable[[Answers], Array]:
 
 
 def _start(data) -> tuple[_Place, Answers]:
+    """The place before the first query, and no answers."""
     zero = jnp.int64(0)
     answers = Answers(zero, zero, zero, jnp.asarray(False), zero, zero, zero)
     return _Place(zero, data["count"][0], zero), answers
 
 
 def _go_on(data, place: _Place, answers: Answers) -> Array:
+    """Whether queries are left, and the algorithm has not halted."""
     return ~answers.halted & (place.row < data["count"].shape[0])
 
 
@@ -217,7 +219,7 @@ def _move(data, place: _Place, used: Array, draw: Array) -> _Place:
 
 
 def _answered(answers: Answers, query, top: Array, number, pattern: bool) -> Answers:
-    """The answers after ``number`` more equal ones."""
+    """The answers after ``number`` more queries like ``query`` were answered ``top``, or bottom."""
     wrong = jnp.where(top, query["below"], query["above"])
     bits = answers.bits
     if pattern:

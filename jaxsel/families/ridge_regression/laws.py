@@ -133,6 +133,7 @@ def _precisions(
 def _run_bins(
     run: RunCalibration, line: Line, regularisation: float, edges: tuple[float, ...]
 ) -> np.ndarray:
+    """The probabilities that one run releases a coefficient of each bin: Float64["edges+1"]."""
     precision, chance = _precisions(run, line, regularisation)
     curvature = line.square + regularisation
     total = np.zeros(len(edges) + 1)

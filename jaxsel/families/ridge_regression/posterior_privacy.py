@@ -197,8 +197,11 @@ def ridge_sensitivity(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> 
 def log_norm_sensitivity(leverage: npt.ArrayLike) -> np.ndarray:
     """The sensitivity of log(1 + |theta|) to one record: log(1 + nu), with nu = ``leverage_bound``.
 
-    For theta moves by H^-1 x of one set times the residual on the other one. The former is at most
-    nu in size, and the residual at most 1 + |theta| of its set.
+    For when the record (x, y) is added, theta changes by H^-1 x of one of the two sets, which is at
+    most nu in size, times the record's residual on the other, which is at most 1 + |theta| there.
+
+    Args:
+      leverage: nu, a bound on the leverage from ``leverage_bound``, any shape.
     """
     return np.log1p(_array("leverage", leverage))[()]
 

@@ -244,6 +244,7 @@ def _place(at_least: Array, rank: Array) -> Array:
 
 
 def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:
+    """The outcome of a Selection, by making every potential run."""
     outcomes = table.shape[1]
 
     def draw(key, candidate) -> Draw:
@@ -256,6 +257,7 @@ def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:
 
 
 def _select_shortcut(key, state: State, table: Array, rounds: Array) -> Array:
+    """The outcome of a Selection, by one draw per candidate: the tail rank of its best run."""
     outcomes = table.shape[1]
 
     def one(candidate, best):
@@ -267,6 +269,16 @@ def _select_shortcut(key, state: State, table: Array, rounds: Array) -> Array:
 
 
 def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
+    """The number of tops in a row of Tests, each of which is made.
+
+    Args:
+      key: stream of the call.
+      state: of the instance.
+      top: the chance that H answers top.
+      count: the largest number of Tests.
+      room: the number of tops after which the row ends, at most ``stop``.
+      stop: the ``stop`` of the call, a static number.
+    """
     del stop
 
     def go_on(loop):
@@ -281,7 +293,11 @@ def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
 
 
 def _tests_shortcut(key, state: State, top, count, room, stop: int) -> Array:
-    # ``used`` is the number of Tests up to the latest top, a sum of geometric numbers.
+    """As ``_tests_literal``, by drawing the place of each top.
+
+    ``used`` is the number of Tests up to the latest top, which is a sum of geometric numbers.
+    """
+
     def one(number, loop):
         used, tops = loop
         used = used + first_top(stream.at_round(key, number), state, top)

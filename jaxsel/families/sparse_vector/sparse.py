@@ -246,6 +246,7 @@ class _State(NamedTuple):
 
 
 def _start(key: stream.Key, params, queries: int) -> _State:
+    """The state before the first query."""
     cutoff = params["counts"].shape[1] - 1
     return _State(
         jnp.int32(0),
@@ -259,7 +260,16 @@ def _start(key: stream.Key, params, queries: int) -> _State:
 def _answered_above(
     state: _State, query, value, key, params, redrawn: bool, releases_values: bool
 ) -> _State:
-    """Records an "above"; draws the next threshold if it is redrawn."""
+    """The state after an "above", with a new threshold if it is redrawn.
+
+    Args:
+      state: before it.
+      query: which query is answered "above", from 0.
+      value: its noisy level, which is released if ``releases_values``.
+      key: of the trial.
+      params: as prepared.
+      redrawn, releases_values: as of ``sparse_vector``.
+    """
     counts = jnp.asarray(params["counts"])
     queries, left = counts.shape[0] - 1, counts.shape[1] - 1 - state.count
     rest = queries - 1 - query

@@ -138,6 +138,8 @@ def _literal(base: Base, key, data, params) -> Selection:
 
 
 def _jump(base: Base, key, data, params) -> Selection:
+    # The level of the release, by inverting its distribution function; then, given the level, a run
+    # from the upper tail that reaches the threshold. The number of runs is not drawn, hence -1.
     level_key = stream.fold(key, _LEVEL_TAG)
     level = look_up.position(params["reached"], _uniform(level_key, 0))
     none = level.astype(jnp.int64) > params["levels"]

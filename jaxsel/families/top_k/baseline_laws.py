@@ -29,7 +29,7 @@ def limited_domain_law(
 
     The ``domain`` largest counts get Gumbel noise, and so does the element "nothing more". Its
     count is the largest one left out (0 if there is none) plus ``limited_domain_threshold``. The
-    candidates that come before it, at most k, are released.
+    candidates with larger noisy counts than this element, at most k, are released.
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
