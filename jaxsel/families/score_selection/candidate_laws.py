@@ -78,7 +78,10 @@ def noisy_candidates(
 
 
 def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Densities w_i f_i(y), Float["y candidates"], and S(y), Float["y"]."""
+    """The density w_i f_i(y) with which a run is of candidate i and scores y, and the tail S(y).
+
+    They are Float["y candidates"] and Float["y"], where S(y) is the chance of a score above y.
+    """
     bound = candidates.noise_bound
     kept = -math.expm1(-bound)  # mass of the untruncated law inside the bound
     z = (y[:, None] - candidates.scores) / candidates.noise_scales

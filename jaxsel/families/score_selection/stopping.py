@@ -87,8 +87,8 @@ def _jump(key, data, params) -> Selection:
         fresh = lax.complex(score, jnp.asarray(i, score.dtype))
         return jnp.where(better, fresh, best)
 
-    # Score and label are one complex number, as in ``kernel.rows``: of two, XLA on CPU would compute
-    # the draws of each.
+    # Score and label are one complex number, as in ``kernel.rows``: of two numbers, XLA on CPU
+    # would compute the draws of each.
     start = lax.complex(first.score, first.label.astype(first.score.dtype))
     best = lax.fori_loop(0, scores.shape[-1], visit, start)
     label = lax.imag(best).astype(jnp.int32)

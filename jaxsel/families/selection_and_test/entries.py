@@ -60,7 +60,8 @@ def selection_once(
     candidates: Annotated[int, whole("how many candidates (k)", at_least=1, at_most=1000)] = 2,
     method: Method = "shortcut",
 ):
-    """Run k candidates Bin(tau, p) times each, p drawn once; release the best run."""
+    """Run k candidates Bin(tau, p) times each, with p drawn once, and release the best run (Cohen
+    et al. 2022, Algorithm 1)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, program
@@ -85,7 +86,7 @@ def selections(
     method: Method = "shortcut",
 ):
     """Make c Selections that share one p; they lose (2 c + gamma) epsilon, not c (2 + gamma)
-    epsilon."""
+    epsilon (Cohen et al. 2022, Theorem 1)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, program
@@ -131,7 +132,7 @@ def tests_until_top(
     method: Method = "shortcut",
 ):
     """Make Tests that share one p until c of them answered top; those that answered bottom cost
-    nothing."""
+    nothing (Cohen et al. 2022, Theorem 2)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Tests, program
@@ -182,7 +183,7 @@ def interleaved(
     method: Method = "shortcut",
 ):
     """Make four calls that share one p: a Selection, a Test, a Selection that depends on the Test's
-    answer, and a Test."""
+    answer, and a Test (Cohen et al. 2022, Algorithm 1)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, Tests, program

@@ -59,9 +59,9 @@ def above_threshold(*, epsilon: Epsilon = 1.0, queries: Queries = 1000, beta: Be
 
 
 def _wrong(shape: np.ndarray, noise, beta: float):
-    """For levels alpha * shape, the function of alpha that returns beta and the chance of an error.
+    """To judge a claimed alpha: the function that returns beta and the exact chance of an error.
 
-    An error is an answer that is wrong by more than alpha. A claim of alpha is judged by these two.
+    An error is an answer that is wrong by more than alpha, where the levels are alpha * shape.
     """
     return lambda alpha: (beta, 1.0 - right_probability(alpha * shape, noise, alpha))
 
