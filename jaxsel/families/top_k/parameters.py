@@ -16,22 +16,22 @@ PICK_METHODS = ("one_shot", "peeling", "arrivals")
 
 
 def scale(help: str) -> Number:
-    """Scales of noise, in votes, and their inverses, at which float arithmetic is accurate."""
+    """The domain of noise scales in votes, or of their inverses, where floats are accurate."""
     return number(help, at_least=1e-12, at_most=1e12)
 
 
 def check_noise_scale(found: float) -> float:
-    """A scale of noise that was worked out, if it is one that ``scale`` allows."""
+    """Returns a computed noise scale; raises InputError if ``scale`` does not allow it."""
     return scale("").read("the noise scale", found)
 
 
 def chance(help: str) -> Number:
-    """Probabilities that do not vanish in products of two."""
+    """The domain of probabilities whose products of two do not underflow."""
     return number(help, above=1e-150, below=1.0)
 
 
 def size(help: str) -> Number:
-    """Positive numbers whose squares and quotients are numbers, too."""
+    """The domain of positive numbers whose squares and quotients are finite and not 0."""
     return number(help, at_least=1e-15, at_most=1e15)
 
 
