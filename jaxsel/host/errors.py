@@ -45,8 +45,20 @@ MOST_TRIALS = 2**62
 """The largest number of trials: one beyond it cannot be counted in 64 bits on two inputs."""
 
 
+_LONGEST_SHOWN = 200  # characters of a value; the sentence about it stays readable
+
+
+def on_one_line(value: object) -> str:
+    """A value as text on one line, for an error message; only the beginning of a long one."""
+    try:
+        line = " ".join(f"{value}".split())
+    except Exception:  # of a whole number with thousands of digits, or an object of one's own
+        line = f"a value of {type(value).__name__} that has no text"
+    return line if len(line) <= _LONGEST_SHOWN else f"{line[:_LONGEST_SHOWN]}..."
+
+
 def _shown(value: object) -> str:
-    return repr(value) if isinstance(value, str) else f"{value}"
+    return on_one_line(repr(value) if isinstance(value, str) else value)
 
 
 def check_choice(name: str, value: object, choices) -> None:

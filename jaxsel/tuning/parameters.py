@@ -21,11 +21,21 @@ ModerateEpsilon = Annotated[float, number("pure epsilon of one run", above=0.0, 
 Delta = Annotated[float, number("chance that one run fails", at_least=0.0, below=1.0)]
 Rho = Annotated[float, positive("zCDP parameter of one run")]
 Response = Annotated[float, positive("epsilon of randomised response")]
+# A smaller one is 0 to the tables of privacy losses.
 SamplingProbability = Annotated[
-    float, number("of each record in each step of DP-SGD", above=0.0, at_most=1.0)
+    float, number("of each record in each step of DP-SGD", at_least=1e-12, at_most=1.0)
 ]
-NoiseMultiplier = Annotated[float, positive("standard deviation of the noise over the sensitivity")]
-Steps = Annotated[int, whole("of DP-SGD", at_least=1)]
+# As of a Gaussian base: beyond, float64 tells no two laws apart.
+NoiseMultiplier = Annotated[
+    float,
+    number("standard deviation of the noise over the sensitivity", at_least=1e-100, at_most=1e12),
+]
+# Of DP-SGD: below, the grids of its integrals are too fine; above, a loss is 0 to rounding.
+TrainingNoise = Annotated[
+    float, number("standard deviation of the noise over clipping", at_least=0.05, at_most=1e6)
+]
+# More take minutes.
+Steps = Annotated[int, whole("of DP-SGD", at_least=1, at_most=2**20)]
 
 # What is proved of the search, or of all that is released.
 TunedEpsilon = Annotated[float, number("where delta is taken", at_least=0.0)]

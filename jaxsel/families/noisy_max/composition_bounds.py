@@ -25,7 +25,7 @@ from jaxsel.families.noisy_max.parameters import (
 )
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 
 _MAX_TYPES = 2_000_000
@@ -118,6 +118,11 @@ def noisy_max_composed_epsilon(
 
 # --- Composition of a dominating pair -------------------------------------------------
 
+MOST_ROUNDS = 100_000
+"""The most rounds whose losses are composed: a few seconds, which grow with their number."""
+
+_Rounds = Annotated[int, whole("k, how many rounds there are", at_least=1, at_most=MOST_ROUNDS)]
+
 
 def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     """The privacy loss distribution of a pair that dominates one round, composed k times."""
@@ -150,7 +155,7 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
 
 @validated
 def dominated_composition_delta(
-    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: Winners
+    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: _Rounds
 ) -> np.ndarray:
     """delta(epsilon) of adaptive rounds, by composing a pair of laws that dominates each of them.
 
@@ -182,7 +187,7 @@ def dominated_composition_delta(
 def dominated_composition_epsilon(
     delta: Annotated[float, number(at_least=1e-11, below=1.0)],
     one_round: BaseGuarantee,
-    compositions: Winners,
+    compositions: _Rounds,
 ) -> float:
     """Smallest epsilon >= 0 at which ``dominated_composition_delta`` is at most delta.
 

@@ -34,7 +34,10 @@ Scale = Annotated[
 ]
 Candidates = Annotated[int, whole("m, of every maximum", at_least=1, at_most=10**12)]
 Several = Annotated[int, whole("m, of every maximum", at_least=2, at_most=10**12)]
-Winners = Annotated[int, whole("k, how many winners are released", at_least=1)]
+# float64 tells whole numbers apart up to here.
+Winners = Annotated[int, whole("k, how many winners are released", at_least=1, at_most=1e15)]
+# Each of hundreds of pairs is composed exactly.
+FewWinners = Annotated[int, whole("k, how many winners are released", at_least=1, at_most=1e4)]
 Level = Annotated[float, number("where the profile is taken", above=-200.0, below=200.0)]
 LevelFromZero = Annotated[float, number("where the profile is taken", at_least=0.0, below=200.0)]
 Delta = Annotated[float, probability("at which epsilon is taken")]

@@ -58,6 +58,8 @@ def _sufficient_shift(slack: float, log_term: float) -> float:
     """A constant that, added to counts, keeps them within a factor e^(slack/2) of their means
     (LT-E6)."""
     growth = math.expm1(slack / 2.0)
+    if growth == 0.0:  # half of the least float
+        return math.inf
     return (growth + 2.0) / growth / growth * log_term
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.domains import choice, number, probability, whole
 
 METHODS = ("jump", "literal")
 
@@ -31,7 +31,8 @@ Lowering = Annotated[
     float, number("chance to lower the threshold after a failure", at_least=0.0, at_most=1.0)
 ]
 
-MechanismEpsilon = Annotated[float, positive("of each mechanism")]
+# The distance, about log(K)/epsilon, is a float.
+MechanismEpsilon = Annotated[float, number("of each mechanism", at_least=1e-300)]
 # Also beyond whole numbers: the bound is about large ones.
 Candidates = Annotated[float, number("K", at_least=2.0, at_most=1e150)]
 Alpha = Annotated[float, probability("a dominant one is found with chance K^-alpha")]

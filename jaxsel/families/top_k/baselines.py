@@ -16,6 +16,7 @@ from scipy import optimize
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, Picks, Slack
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, positive, whole
@@ -58,7 +59,7 @@ def exponential_top_k_rho(
       noise_scale, relation: as in ``pick_range``.
       k: number of picks.
     """
-    return k * pick_range(noise_scale, relation) ** 2 / 8.0
+    return k * floats.square(pick_range(noise_scale, relation)) / 8.0
 
 
 @validated

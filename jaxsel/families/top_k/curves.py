@@ -31,6 +31,7 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baselines import pick_range
 from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, DeltaT, Test
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.language.base import Relation
 from jaxsel.language.signature import validated
@@ -116,7 +117,7 @@ def largest_gap_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
     """
     order = np.asarray(order, dtype=np.float64)
     pure = randomised_response_renyi(order, epsilon)
-    return np.minimum(epsilon**2 / 8.0 * order, pure)[()]
+    return np.minimum(floats.square(epsilon) / 8.0 * order, pure)[()]
 
 
 @validated

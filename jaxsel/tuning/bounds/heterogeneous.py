@@ -24,13 +24,14 @@ from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.profile_ratios import Profile, negative_binomial_ratio
 from jaxsel.tuning.bounds.profiles import two_point_epsilon
-from jaxsel.tuning.parameters import NoiseMultiplier, PositiveEpsilon, SamplingProbability, Steps
+from jaxsel.tuning.parameters import PositiveEpsilon, SamplingProbability, Steps, TrainingNoise
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-Interval = Annotated[float, number("of the discretised privacy loss", above=0.0, below=0.1)]
+# Its inverse is about the size of a table.
+Interval = Annotated[float, number("of the discretised privacy loss", at_least=1e-6, below=0.1)]
 
 _INTERVAL = 1e-4
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
@@ -128,7 +129,7 @@ def _direction(distribution: "PLDPmf") -> Profile:
 @functools.lru_cache(maxsize=8)
 def subsampled_gaussian_profile(
     sampling_probability: SamplingProbability,
-    noise_multiplier: NoiseMultiplier,
+    noise_multiplier: TrainingNoise,
     steps: Steps,
     *,
     interval: Interval = _INTERVAL,
@@ -162,7 +163,7 @@ def subsampled_gaussian_profile(
 def largest_steps(
     thresholds: CandidateThresholds,
     sampling_probability: SamplingProbability,
-    noise_multiplier: NoiseMultiplier,
+    noise_multiplier: TrainingNoise,
     *,
     interval: Interval = _INTERVAL,
 ) -> int:
