@@ -130,7 +130,7 @@ def binomial(count: Rounds, probability: Chance) -> Repetitions:
     def pmf(k: np.ndarray) -> np.ndarray:
         from scipy import stats  # takes half a second and is not needed for bounds
 
-        return stats.binom.pmf(k, count, p)
+        return stats.binom.pmf(k, float(count), p)
 
     def log_factor(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         # log(1 - p u) = log((1 - p) + p x)

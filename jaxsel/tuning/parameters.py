@@ -63,10 +63,11 @@ ModerateEta = Annotated[
 Law = Annotated[Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "law of K")]
 ProperChance = Annotated[float, probability("that each of the runs happens")]
 # Of random stopping, with which one run is made, too.
-Stop = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
-StopDelta = Annotated[float, probability("d_2: T = ceil(log(1/d_2)/gamma)")]
+# The number of draws is a float.
+Stop = Annotated[float, number("stopping probability", at_least=1e-300, at_most=1.0)]
+StopDelta = Annotated[float, number("d_2: T = ceil(log(1/d_2)/gamma)", at_least=1e-300, below=1.0)]
 Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
-Slack = Annotated[float, number("epsilon_0", above=0.0, below=0.5)]
+Slack = Annotated[float, number("epsilon_0", at_least=1e-300, below=0.5)]
 MostDraws = Annotated[int, whole("T, the most draws", at_least=1)]
 
 # Conditional sampling.

@@ -14,7 +14,10 @@ AnyNoise = Annotated[
 ]
 Noise = Annotated[str, choice(("gaussian", "laplace"), "law of the noise")]
 AnyScale = Annotated[float, positive("noise scale, in units of the sensitivity")]
-Epsilon = Annotated[float, positive("privacy parameter; sets the noise scale")]
+# Its quotients, the scores, are floats.
+Epsilon = Annotated[
+    float, number("privacy parameter; sets the noise scale", at_least=1e-100, at_most=1e100)
+]
 Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the scores")]
 Changes = Annotated[str, choice(("general", "monotone"), "how scores may change")]
 Precision = Annotated[str, choice(PRECISIONS, "of the draws")]

@@ -9,6 +9,7 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.selection_and_test import parameters
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.parameters import AnyEpsilon, DeltaOrZero, Gamma, Tops
+from jaxsel.host import floats
 from jaxsel.language.signature import validated
 
 
@@ -40,7 +41,7 @@ def tests_renyi_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
     inf where that fails. ``known_chance_rate`` is the exact one.
     """
     order = np.asarray(order, dtype=np.float64)
-    grown = order * (order - 1.0) * math.expm1(epsilon) ** 2
+    grown = order * (order - 1.0) * floats.square(math.expm1(epsilon))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         share = grown * np.exp(2.0 * order * epsilon)
         return -np.log1p(-np.minimum(share, 1.0))

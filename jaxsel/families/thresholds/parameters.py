@@ -12,10 +12,13 @@ Epsilon = Annotated[float, number("of the base", at_least=0.0)]
 # e^(2 epsilon) is a number up to here.
 SmallEpsilon = Annotated[float, number("of the base", at_least=0.0, at_most=300.0)]
 Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]
-Gamma = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
+# The number of draws, about log(1/epsilon_0)/gamma, is a float.
+Gamma = Annotated[float, number("stopping probability", at_least=1e-300, at_most=1.0)]
 GammaOrZero = Annotated[float, number("stopping probability", at_least=0.0, at_most=1.0)]
 Slack = Annotated[float, number("epsilon_0", at_least=0.0, at_most=1.0)]
-PositiveSlack = Annotated[float, number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0)]
+PositiveSlack = Annotated[
+    float, number("epsilon_0; sets the last draw T", at_least=1e-300, at_most=1.0)
+]
 Success = Annotated[float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)]
 SuccessOrZero = Annotated[float, number("P[score >= threshold]", at_least=0.0, at_most=1.0)]
 Accepted = Annotated[int, whole("how many outcomes reach the threshold", at_least=1)]

@@ -24,7 +24,7 @@ from jaxsel.language.signature import validated
 
 EpsilonFromZero = Annotated[float, number("of each release", at_least=0.0)]
 SquaredSensitivity = Annotated[float, positive("of all counts together")]
-Tests = Annotated[int, whole("largest number of gaps tested", at_least=1)]
+Tests = Annotated[int, whole("largest number of gaps tested", at_least=1, at_most=1e15)]
 
 # Fractions of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
@@ -152,7 +152,7 @@ def limited_domain_epsilon(epsilon: EpsilonFromZero, picks: Picks, slack: Slack)
 def _picked(epsilon: float, picks: int, slack: float) -> float:
     basic = _composed(epsilon, picks, slack)
     spread = epsilon * math.sqrt(-0.5 * picks * math.log(slack))
-    return min(basic, picks * epsilon**2 / 2.0 + spread)
+    return min(basic, picks * floats.square(epsilon) / 2.0 + spread)
 
 
 @validated
