@@ -66,13 +66,13 @@ def test_one_trial_outside_the_range_of_any_part_is_refused(wrong, first):
     events = (wrong, _right) if first else (_right, wrong)
     parts = {key: statistics.counts(event, 3) for key, event in zip("ab", events, strict=True)}
     mechanism = counter_mechanism(_right)
-    with pytest.raises(RuntimeError, match="outside the range"):
+    with pytest.raises(InputError, match="outside the range"):
         simulate(mechanism, 0.0, (), trials=1000, statistic=statistics.combine(parts))
 
 
 @pytest.mark.parametrize("wrong", [_beyond, _negative])
 def test_one_event_outside_the_range_is_refused(wrong):
-    with pytest.raises(RuntimeError, match="outside the range"):
+    with pytest.raises(InputError, match="outside the range"):
         simulate(counter_mechanism(wrong), 0.0, (), trials=1000)
 
 

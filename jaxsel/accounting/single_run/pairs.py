@@ -17,7 +17,7 @@ from jaxsel.language.signature import validated
 _Probability = Annotated[float, number("of an event", at_least=0.0, at_most=1.0)]
 _Positive = Annotated[float, positive()]
 # As many as memory holds.
-_Size = Annotated[int, whole("how many outcomes", at_least=2, at_most=1e6)]
+_Size = Annotated[int, whole("how many outcomes", at_least=2, at_most=1e5)]
 # e^epsilon is a float.
 _Moderate = Annotated[float, number("of (epsilon, delta)", above=0.0, at_most=700.0)]
 

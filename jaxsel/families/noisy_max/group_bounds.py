@@ -23,12 +23,12 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.families.noisy_max.parameters import (
-    AnyLevel,
     AnyScale,
     Candidates,
     Change,
     Delta,
     FewWinners,
+    LevelFromZero,
     Several,
 )
 from jaxsel.host.errors import InputError, check_finite
@@ -149,7 +149,7 @@ def _relative_shift(noise_scale: float, relation: Relation) -> float:
 
 @validated
 def group_delta(
-    epsilon: AnyLevel,
+    epsilon: LevelFromZero,
     first: Candidates,
     second: Candidates,
     noise_scale: AnyScale,

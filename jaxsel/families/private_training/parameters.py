@@ -13,7 +13,7 @@ AnyNoise = Annotated[
 ]
 Rate = Annotated[float, number("chance that a batch holds an example", above=0.0, at_most=1.0)]
 # The table of their law grows with them.
-Steps = Annotated[int, whole("T", at_least=1, at_most=1000)]
+Steps = Annotated[int, whole("T", at_least=1, at_most=64)]
 
 LinearNoise = Annotated[
     float,

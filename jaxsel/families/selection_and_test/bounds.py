@@ -89,6 +89,8 @@ def tests_epsilon_simple(
     """
     order = 1.0 + np.geomspace(1e-6, 1e6, 1200)
     order = order[order * epsilon < 300.0]
+    if order.size == 0:
+        return interaction_epsilon(epsilon, gamma, tops=tops)
     rate = tops * tests_renyi_rate(order, epsilon) - math.log(delta)
     pure = interaction_epsilon(epsilon, gamma, tops=tops)
     return min(pure, float(np.min(rate / (order - 1.0))))
