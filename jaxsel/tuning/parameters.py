@@ -74,7 +74,9 @@ MostDraws = Annotated[int, whole("T, the most draws", at_least=1)]
 InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
 InverseR = Annotated[float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)]
 Exponent = Annotated[float, number("r", at_least=1.0, at_most=math.inf)]
-TightRho = Annotated[float, number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0)]
+TightRho = Annotated[
+    float, number("of both, rho order; 0.1 in the figure", at_least=1e-100, at_most=1.0)
+]
 TightShare = Annotated[
     float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)
 ]
