@@ -76,6 +76,27 @@ def test_one_event_outside_the_range_is_refused(wrong):
         simulate(counter_mechanism(wrong), 0.0, (), trials=1000)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda lane: lane.astype(jnp.float32), "an event is a float32; it must be one whole"),
+        (lambda lane: jnp.stack([lane, lane]), r"of shape \(2,\); it must be one whole"),
+    ],
+)
+def test_an_event_that_is_no_whole_number_is_refused(wrong, sentence):
+    with pytest.raises(InputError, match=sentence):
+        simulate(counter_mechanism(wrong), 0.0, (), trials=1000)
+
+
+def test_an_outcome_of_text_and_labels_that_are_no_list_are_refused():
+    mechanism = counter_mechanism(_right)
+    with pytest.raises(InputError, match="draws 'a'; an outcome is made of numbers"):
+        simulate(mechanism._replace(sample=lambda *_: "a"), 0.0, (), trials=1000)
+    for labels in (3, "abc"):
+        with pytest.raises(InputError, match="they must be a list of texts"):
+            simulate(mechanism._replace(labels=lambda *_, found=labels: found), 0.0, (), trials=9)
+
+
 def test_moments_are_those_of_the_values_inside():
     values = np.array([-1.0, 0.25, 0.5, 3.0, np.nan, 1.0, 0.0, 0.75, 0.5])
     valid = np.array([1, 1, 1, 1, 1, 1, 1, 0, 0], bool)

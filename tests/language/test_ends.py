@@ -24,13 +24,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
 import pytest
 
 import jaxsel
 from jaxsel import repetitions
-from jaxsel.accounting.single_run import curves
-from jaxsel.catalogue import mechanisms, published_claims
+from jaxsel.accounting.single_run import curves, pure_composition
+from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
+from jaxsel.accounting.single_run.conversions import zcdp_rho, zcdp_to_epsilon
+from jaxsel.accounting.single_run.pure_composition import composed_pure_epsilon
+from jaxsel.accounting.single_run.truncated_laplace import truncated_laplace_delta
+from jaxsel.catalogue import find_claim, mechanisms, published_claims
 from jaxsel.families.multiplicative_weights import transfer
 from jaxsel.families.ridge_regression import laws
 from jaxsel.families.top_k import recall
@@ -229,6 +234,8 @@ def _usual(name: str, function: Callable[..., Any]) -> dict[str, Any] | None:
             usual[parameter.name] = _some(declared[parameter.name].domain)
         elif kind in _records():
             usual[parameter.name] = _records()[kind]
+        elif kind in _kinds(function):
+            return None
         elif parameter.name in named:
             usual[parameter.name] = named[parameter.name]
         else:
@@ -526,7 +533,7 @@ def test_some_calls_at_the_ends_give_numbers_or_are_refused(kind):
     wrong = []
     for name, subject in KINDS[kind]().items():
         if name.removeprefix("jaxsel.") not in _DEAR:
-            wrong += _wrong(subject, _drawn(subject, 25, 10))
+            wrong += _wrong(subject, _drawn(subject, 50, 20))
     assert not wrong, "\n".join(wrong)
 
 
@@ -540,3 +547,120 @@ def test_all_calls_at_the_ends_give_numbers_or_are_refused(kind):
         dear = name.removeprefix("jaxsel.") in _DEAR
         wrong += _wrong(subject, _drawn(subject, 6, 10) if dear else calls(subject, 30))
     assert not wrong, "\n".join(wrong)
+
+
+# --- The mended formulas, by arithmetic of 60 digits -------------------------------------
+
+
+def _exactly(function: Callable[[], Any]) -> float:
+    with mpmath.workdps(60):
+        return float(function())
+
+
+def _near(found: float, exact: Callable[[], Any], tolerance: float = 1e-12) -> None:
+    assert found == pytest.approx(_exactly(exact), rel=tolerance, abs=0.0)
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e-150, 1e-9, 3e-6])
+def test_the_penalty_of_truncation_keeps_its_digits_at_rare_stops(gamma):
+    for maximum in (1, 2, 20):
+
+        def exact(m=maximum):
+            g = mpmath.mpf(gamma)
+            # P[K <= m], and the chance of two successes among m + 1 (both as sums).
+            within = mpmath.fsum(g * (1 - g) ** k for k in range(m))
+            kept = mpmath.fsum((k + 1) * g**2 * (1 - g) ** k for k in range(m))
+            return -mpmath.log(within) / 2 - mpmath.log(kept)
+
+        _near(find_claim("PS-Lem22-penalty")(order=3.0, gamma=gamma, maximum=maximum), exact)
+
+
+@pytest.mark.parametrize(("eta", "gamma"), [(700.0, 0.2), (1e4, 0.2), (3.0, 1e-290), (0.5, 0.2)])
+def test_the_mixture_keeps_its_digits_at_large_shapes(eta, gamma):
+    def exact():
+        e, g = mpmath.mpf(eta), mpmath.mpf(gamma)
+        ways = mpmath.rf(e, 3) / mpmath.factorial(3)
+        return ways * (1 - g) ** 3 * g**e / (1 - g**e)
+
+    # Logarithms of about 10^4 log(1/gamma) lose as many digits.
+    _near(find_claim("PS-A.2-mixture")(eta=eta, gamma=gamma, count=3), exact, 1e-10)
+
+
+@pytest.mark.parametrize("noise", [1e-155, 1e-149, 0.3, 1e149, 1e155])
+def test_the_renyi_curve_of_gaussian_noise_keeps_its_digits_where_squares_are_none(noise):
+    exact = _exactly(lambda: 3 / (2 * mpmath.mpf(noise) ** 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = gaussian_renyi(3.0, noise)
+    # Of the least floats few digits are left.
+    assert found == exact or found == pytest.approx(exact, rel=1e-12, abs=1e-320)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-320, 1e-300])
+def test_conversions_of_zcdp_keep_their_digits_at_the_least_deltas(delta):
+    def to_epsilon():
+        return mpmath.mpf(0.3) + 2 * mpmath.sqrt(-mpmath.mpf(0.3) * mpmath.log(mpmath.mpf(delta)))
+
+    def rho():
+        length = -mpmath.log(mpmath.mpf(delta))
+        return (mpmath.sqrt(length + 2) - mpmath.sqrt(length)) ** 2
+
+    _near(zcdp_to_epsilon(0.3, delta), to_epsilon)
+    _near(zcdp_rho(2.0, delta), rho)
+
+
+def test_many_pure_releases_cost_no_less_than_their_worst_case(monkeypatch):
+    """Beyond a million the bound is another, and above the exact one."""
+    exact = {count: composed_pure_epsilon(0.01, count, 1e-6) for count in (10, 1000, 100_000)}
+    monkeypatch.setattr(pure_composition, "_MOST_THRESHOLDS", 1)
+    for count, least in exact.items():
+        found = composed_pure_epsilon(0.01, count, 1e-6)
+        assert least <= found <= 2.0 * least
+    assert composed_pure_epsilon(1e-9, 2**53 + 1, 1e-6) < 1e-9 * 2**53
+
+
+@pytest.mark.parametrize(("epsilon", "truncation"), [(50.0, 1e-3), (800.0, 1e-9), (1e4, 0.5)])
+def test_truncated_laplace_noise_at_large_epsilons_is_what_lies_beyond(epsilon, truncation):
+    """Only the outcomes count that one side alone has."""
+
+    def exact():
+        least, rate = mpmath.mpf(truncation), mpmath.mpf(epsilon)
+        end = -mpmath.log(least) / rate
+        if 1 - end >= end:
+            return mpmath.mpf(1)
+        tail = (mpmath.exp(-rate * abs(1 - end)) - least) / (2 * (1 - least))
+        return tail if end > 1 else 1 - tail
+
+    _near(truncated_laplace_delta(epsilon, truncation), exact)
+
+
+@pytest.mark.parametrize("epsilon", [1e-15, 1e-9, 1e-3])
+def test_the_rho_of_a_tiny_epsilon_keeps_its_digits(epsilon):
+    def exact():
+        length = -mpmath.log(mpmath.mpf(0.5e-6))
+        rho = (mpmath.sqrt(length + mpmath.mpf(epsilon)) - mpmath.sqrt(length)) ** 2
+        return mpmath.sqrt(10 / rho)
+
+    claim = find_claim("ZW-EXP2a-calibration-StableTopK")
+    # The roots cancel to 1e-6 just above where the other form is taken.
+    _near(claim(epsilon=epsilon, delta=1e-6, days=10), exact, 1e-9)
+
+
+@pytest.mark.parametrize("gamma", [1e-12, 1e-6, 1.0, 1e6, 1e9])
+def test_the_beta_binomial_law_keeps_its_digits_at_the_ends_of_its_prior(gamma):
+    law, count = repetitions.beta_binomial(7, gamma), 7
+
+    def mass(k):
+        g = mpmath.mpf(gamma)
+        return mpmath.binomial(count, k) * g * mpmath.beta(k + g, count - k + 1)
+
+    _near(law.mean, lambda: count * mpmath.mpf(gamma) / (1 + mpmath.mpf(gamma)))
+    for k in (0, 1, 7):
+        _near(float(law.pmf(k)), lambda k=k: mass(k), 1e-6)
+    u = 0.3
+
+    def gap():
+        return 1 - mpmath.fsum(mass(k) * (1 - mpmath.mpf(u)) ** k for k in range(count + 1))
+
+    # As its docstring says: about 1e-15/gamma, relatively.
+    _near(float(law.pgf_gap(u)), gap, 1e-9 + 1e-14 / gamma)

@@ -48,7 +48,7 @@ def definition(*, eta: ModerateEta = 0.0, gamma: Gamma = 0.1):
 
     E[K] of the truncated negative binomial law.
     """
-    if eta == 0.0:
+    if abs(eta * math.log(gamma)) < 1e-17:  # 0 to float64
         return (1.0 / gamma - 1.0) / math.log(1.0 / gamma)
     return eta * (1.0 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
