@@ -168,7 +168,8 @@ class Trial:
         if not isinstance(each, Pair):
             if not isinstance(each, tuple | list) or len(each) != 5:
                 self._refuse_pair(each)
-            each = Pair(*each[:4], self.params, each[4])
+            name, data, neighbour, relation, why = each
+            each = Pair(name, data, neighbour, relation, self.params, why)
         if not isinstance(each.name, str) or not isinstance(each.relation, Relation):
             self._refuse_pair(each)
         return each

@@ -347,7 +347,8 @@ def calls(subject: Subject, mixed: int) -> Iterator[dict[str, Any]]:
 # --- What they answer ------------------------------------------------------------------
 
 FINE, REFUSED = "fine", "refused"
-LIMIT = 10.0  # seconds of the processor; no formula is worth a longer wait
+# Seconds of the processor: no formula is worth a longer wait. Some that compose or search are.
+LIMIT, DEAR_LIMIT = 10.0, 60.0
 MEMORY = 2**32  # bytes
 
 
@@ -404,10 +405,10 @@ def _holds_nan(value: Any) -> bool:
     return False
 
 
-def answer(subject: Subject, given: Mapping[str, Any]) -> tuple[str, Any]:
+def answer(subject: Subject, given: Mapping[str, Any], limit: float = LIMIT) -> tuple[str, Any]:
     """What comes of a call: FINE with the answer, REFUSED with the sentence, or what is wrong."""
     try:
-        with warnings.catch_warnings(), _limited(LIMIT):
+        with warnings.catch_warnings(), _limited(limit):
             warnings.simplefilter("error")
             value = subject.call({**subject.usual, **given})
             return ("NaN" if _holds_nan(value) else FINE), value
@@ -416,7 +417,7 @@ def answer(subject: Subject, given: Mapping[str, Any]) -> tuple[str, Any]:
         one = sentence.strip() and "\n" not in sentence and len(sentence) < 2000
         return (REFUSED if one else f"refused in lines: {sentence[:200]!r}"), sentence
     except _Late:
-        return f"no answer in {LIMIT:g} seconds of the processor", None
+        return f"no answer in {limit:g} seconds of the processor", None
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:200]}", error
 
@@ -508,7 +509,8 @@ def _wrong(subject: Subject, asked: Iterable[Mapping[str, Any]]) -> list[str]:
     wrong."""
     found: dict[str, str] = {}
     for given in asked:
-        told, _ = answer(subject, given)
+        dear = subject.name.removeprefix("jaxsel.") in _DEAR
+        told, _ = answer(subject, given, DEAR_LIMIT if dear else LIMIT)
         if told not in (FINE, REFUSED):
             found.setdefault(told, f"{subject.name} at {str(given)[:200]}: {told}")
             if told.startswith("no answer"):

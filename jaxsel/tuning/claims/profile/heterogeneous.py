@@ -170,9 +170,11 @@ def either_threshold(
     *,
     noise_multiplier: CandidateNoise = 20.0,
     first_noise: Annotated[
-        float, number("of the Gaussian behind the first threshold", above=0.0)
+        float, number("of the Gaussian behind the first threshold", at_least=1e-100, at_most=1e100)
     ] = 6.0,
-    second_noise: Annotated[float, number("of the Gaussian behind the second", above=0.0)] = 3.0,
+    second_noise: Annotated[
+        float, number("of the Gaussian behind the second", at_least=1e-100, at_most=1e100)
+    ] = 3.0,
 ):
     """A candidate must meet both points of the profile: without subsampling, thresholds of
     Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
