@@ -39,7 +39,7 @@ from jaxsel.catalogue import find_claim, mechanisms, published_claims
 from jaxsel.families.multiplicative_weights import transfer
 from jaxsel.families.ridge_regression import laws
 from jaxsel.families.top_k import recall
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, on_one_line
 from jaxsel.language.base import Relation, factory
 from jaxsel.language.domains import Choice, Domain, Named, Number, Numbers, Whole
 from jaxsel.language.entry import MechanismEntry
@@ -512,7 +512,8 @@ def _wrong(subject: Subject, asked: Iterable[Mapping[str, Any]]) -> list[str]:
         dear = subject.name.removeprefix("jaxsel.") in _DEAR
         told, _ = answer(subject, given, DEAR_LIMIT if dear else LIMIT)
         if told not in (FINE, REFUSED):
-            found.setdefault(told, f"{subject.name} at {str(given)[:200]}: {told}")
+            shown = ", ".join(f"{name}={on_one_line(value)}" for name, value in given.items())
+            found.setdefault(told, f"{subject.name} at {shown}: {told}")
             if told.startswith("no answer"):
                 break
     return [*found.values()]
