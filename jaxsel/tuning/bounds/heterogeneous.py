@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
+from scipy import signal
 
 from jaxsel.accounting.single_run.closed_forms import (
     gaussian_delta,
@@ -107,8 +108,13 @@ def _direction(distribution: "PLDPmf") -> Profile:
     step, mass = float(dense._discretization), np.asarray(dense._probs, np.float64)
     mass = np.maximum(mass, 0.0)  # Fourier transforms leave rounding below 0
     losses = (dense._lower_loss - 1 + np.arange(mass.size + 1)) * step
-    weights = np.append(np.cumsum((mass * np.exp(-losses[1:]))[::-1])[::-1], 0.0)
-    falls = math.expm1(step) * np.exp(losses) * weights
+    if max(-losses[0], losses[-1]) < 700.0:
+        weights = np.append(np.cumsum((mass * np.exp(-losses[1:]))[::-1])[::-1], 0.0)
+        falls = math.expm1(step) * np.exp(losses) * weights
+    else:  # e^l_i is no float, but e^l_i S_i = e^-h (p_(i+1) + e^l_(i+1) S_(i+1)) is
+        down = math.exp(-step)
+        scaled = signal.lfilter([down], [1.0, -down], mass[::-1])[::-1]
+        falls = math.expm1(step) * np.append(scaled, 0.0)
     infinite = float(dense._infinity_mass)
     delta = infinite + np.append(np.cumsum(falls[:-1][::-1])[::-1], 0.0)
 
@@ -148,10 +154,15 @@ def subsampled_gaussian_profile(
     Returns:
       real epsilon -> delta, element by element, fast on large arrays.
     """
-    one_step = _one_step(sampling_probability, noise_multiplier, interval)
-    loss = one_step.self_compose(steps)
-    remove = _direction(loss._pmf_remove)
-    add = remove if loss._symmetric else _direction(loss._pmf_add)
+    try:
+        loss = _one_step(sampling_probability, noise_multiplier, interval).self_compose(steps)
+        remove = _direction(loss._pmf_remove)
+        add = remove if loss._symmetric else _direction(loss._pmf_add)
+    except MemoryError:
+        raise InputError(
+            "the table of privacy losses is larger than memory; take more noise, fewer steps or "
+            "a larger interval"
+        ) from None
 
     def profile(epsilon: np.ndarray) -> np.ndarray:
         return np.maximum(remove(epsilon), add(epsilon))[()]
