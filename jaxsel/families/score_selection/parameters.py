@@ -10,11 +10,11 @@ Method = Annotated[str, choice(METHODS)]
 # Products and quotients of these are floats.
 Candidates = Annotated[int, whole("K", at_least=1, at_most=1e15)]
 Epsilon = Annotated[float, number("of the whole selection", at_least=1e-100, at_most=1e100)]
-Delta = Annotated[float, number("of the whole selection", at_least=1e-150, below=1.0)]
+Delta = Annotated[float, number("of the whole selection", at_least=1e-290, below=1.0)]
 Beta = Annotated[
     float,
     number(
-        "allowed failure probability; sets the stopping probability", at_least=1e-100, below=1.0
+        "allowed failure probability; sets the stopping probability", at_least=1e-290, below=1.0
     ),
 ]
 Sensitivity = Annotated[
