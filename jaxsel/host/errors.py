@@ -5,6 +5,7 @@ line prints it and exits with status 2.
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -23,10 +24,16 @@ class InputError(ValueError):
         ...     jaxsel.mechanism("noisy_max", epsilon=-1)
         ... except jaxsel.InputError as error:
         ...     print(error)
-        epsilon is -1; it must be a number in (0, inf)
+        epsilon is -1; it must be a number in [1e-100, 1e+100]
     """
 
     status = 2
+
+    def __init__(self, *parts: object) -> None:
+        # An array that a sentence shows would break its line.
+        super().__init__(
+            *(re.sub(r"\s*\n\s*", " ", part) if isinstance(part, str) else part for part in parts)
+        )
 
 
 class CouldNotError(InputError):

@@ -102,8 +102,9 @@ class Trial:
         made = found if isinstance(found, Mechanism) or not callable(found) else found()
         if not isinstance(made, Mechanism):
             raise InputError(
-                f"the mechanism of a trial is {on_one_line(made)}; it must be a jaxsel.Mechanism, "
-                "or a function without arguments that makes one"
+                f"the mechanism of a trial is {type(made).__name__}; give what "
+                "jaxsel.own_mechanism returns, or another jaxsel.Mechanism, or a function without "
+                "arguments that makes one"
             )
         return made
 

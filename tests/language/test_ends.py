@@ -667,3 +667,15 @@ def test_the_beta_binomial_law_keeps_its_digits_at_the_ends_of_its_prior(gamma):
 
     # As its docstring says: about 1e-15/gamma, relatively.
     _near(float(law.pgf_gap(u)), gap, 1e-9 + 1e-14 / gamma)
+
+
+def test_an_array_does_not_break_the_line_of_a_refusal():
+    for refused in (
+        lambda: gaussian_renyi(-np.ones((2, 2)), 1.0),
+        lambda: repetitions.poisson(np.ones((2, 2))),
+        lambda: find_claim("PS-Def1")(gamma=np.zeros((300, 300))),
+    ):
+        with pytest.raises(InputError) as caught:
+            refused()
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400
