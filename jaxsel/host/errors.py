@@ -24,7 +24,7 @@ class InputError(ValueError):
         ...     jaxsel.mechanism("noisy_max", epsilon=-1)
         ... except jaxsel.InputError as error:
         ...     print(error)
-        epsilon is -1; it must be a number in [1e-100, 1e+100]
+        epsilon is -1; it must be a number in (0, inf)
     """
 
     status = 2
