@@ -112,7 +112,7 @@ def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str
 
 @factory
 def hardt_rothblum(
-    queries: parameters.Queries,
+    queries: parameters.FewQueries,
     *,
     analyst: parameters.Analyst = "pool",
     event: parameters.Event = "updates",

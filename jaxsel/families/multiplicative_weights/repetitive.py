@@ -195,7 +195,7 @@ def respond(
 
 @factory
 def repetitive(
-    queries: parameters.Queries,
+    queries: parameters.FewQueries,
     *,
     analyst: parameters.Analyst = "pool",
     event: parameters.Event = "updates",

@@ -135,7 +135,10 @@ def _hardt_rothblum_noise(
     """The noise at ``gap``, a number or Float["gaps"]; other arguments as of ``hardt_rothblum``."""
     k = np.clip(update_bound(cells, gap, sharp), 1.0, queries)
     scale = 1.0 / composition_share(epsilon / 2.0, k, delta / 2.0)
-    few, many = np.log(3.0 * k / beta), math.log(3.0 * queries / beta)
+    if beta > 1e-290:
+        few, many = np.log(3.0 * k / beta), math.log(3.0 * queries / beta)
+    else:  # the quotients may be no floats
+        few, many = np.log(3.0 * k) - math.log(beta), math.log(3.0 * queries) - math.log(beta)
     return _Noise(k, scale, scale * (2.0 * few + 4.0 * many), scale * few)
 
 

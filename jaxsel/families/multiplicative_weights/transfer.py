@@ -5,10 +5,10 @@ Sharifi-Malvajerdi & Shenfeld 2020 ("A new analysis of differential privacy's
 generalization guarantees").
 """
 
-import math
 from typing import Annotated, NamedTuple
 
 from jaxsel.families.multiplicative_weights.parameters import Delta, Epsilon
+from jaxsel.host import floats
 from jaxsel.language.domains import positive
 from jaxsel.language.signature import validated
 
@@ -46,5 +46,5 @@ def transferred(
     """
     c, d = posterior, slack if delta > 0.0 else 0.0
     lost = delta / d if delta > 0.0 else 0.0
-    error = rows.error + c + math.expm1(epsilon) + 2.0 * d
+    error = rows.error + c + floats.expm1(epsilon) + 2.0 * d
     return Accuracy(error, min(1.0, rows.failure / c + lost))

@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel.families.multiplicative_weights.laws import TIE
-from jaxsel.families.multiplicative_weights.parameters import Event, Queries
+from jaxsel.families.multiplicative_weights.parameters import Event, FewQueries, Queries
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.signature import validated
@@ -175,7 +175,7 @@ def when(condition: Array, update: Callable[[Any], Any], state: Any) -> Any:
 
 
 @validated
-def event_and_labels(event: Event, queries: Queries):
+def event_and_labels(event: Event, queries: FewQueries):
     """The functions ``event`` and ``labels`` of the two mechanisms.
 
     A label of a path has one character for each query: "=" for no update, "-" for an update by an

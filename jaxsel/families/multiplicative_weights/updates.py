@@ -152,7 +152,7 @@ def tests_share(
       gamma: exponent of the law of p.
     """
     pure = epsilon / (2.0 * tops + gamma)
-    if delta == 0.0:
+    if delta == 0.0 or pure * epsilon == 0.0:  # the geometric mean of tiny ends is 0
         return pure
     log_slack = -math.log(delta)
 

@@ -26,7 +26,7 @@ from jaxsel.families.noisy_max.parameters import (
 )
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 
 _MAX_TYPES = 2_000_000  # rows of ``_Types``
@@ -122,6 +122,11 @@ def noisy_max_composed_epsilon(
 
 # --- Composition of a dominating pair -------------------------------------------------
 
+MOST_ROUNDS = 100_000
+"""The most rounds whose losses are composed: a few seconds, which grow with their number."""
+
+_Rounds = Annotated[int, whole("k, how many rounds there are", at_least=1, at_most=MOST_ROUNDS)]
+
 
 def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     """The privacy loss distribution of k rounds, as a PMF of dp-accounting.
@@ -160,7 +165,7 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
 
 @validated
 def dominated_composition_delta(
-    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: Winners
+    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: _Rounds
 ) -> np.ndarray:
     """delta(epsilon) of k adaptive rounds, by composing a pair of laws that dominates each round.
 
@@ -192,7 +197,7 @@ def dominated_composition_delta(
 def dominated_composition_epsilon(
     delta: Annotated[float, number(at_least=1e-11, below=1.0)],
     one_round: BaseGuarantee,
-    compositions: Winners,
+    compositions: _Rounds,
 ) -> float:
     """The smallest epsilon >= 0 at which ``dominated_composition_delta`` is at most delta.
 

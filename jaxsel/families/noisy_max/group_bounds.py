@@ -24,13 +24,13 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.families.noisy_max.parameters import (
-    AnyCandidates,
-    AnyLevel,
     AnyScale,
-    AnySeveral,
+    Candidates,
     Change,
     Delta,
-    Winners,
+    FewWinners,
+    LevelFromZero,
+    Several,
 )
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.language.base import Pair, Relation
@@ -61,9 +61,7 @@ _LOG_CDF = special.log_ndtr(_X)
 
 
 @validated
-def group_win_probability(
-    first: AnyCandidates, second: AnyCandidates, lead: npt.ArrayLike
-) -> np.ndarray:
+def group_win_probability(first: Candidates, second: Candidates, lead: npt.ArrayLike) -> np.ndarray:
     """The probability that the largest noisy score of one group exceeds that of another.
 
     Args:
@@ -160,9 +158,9 @@ def _relative_shift(noise_scale: float, relation: Relation) -> float:
 
 @validated
 def group_delta(
-    epsilon: AnyLevel,
-    first: AnyCandidates,
-    second: AnyCandidates,
+    epsilon: LevelFromZero,
+    first: Candidates,
+    second: Candidates,
     noise_scale: AnyScale,
     relation: Change = Relation.GENERAL,
 ) -> float:
@@ -192,8 +190,8 @@ def group_delta(
 @validated
 def group_epsilon(
     delta: Delta,
-    first: AnyCandidates,
-    second: AnyCandidates,
+    first: Candidates,
+    second: Candidates,
     noise_scale: AnyScale,
     relation: Change = Relation.GENERAL,
 ) -> GroupPair:
@@ -218,7 +216,7 @@ def group_epsilon(
 
 @validated
 def single_pair(
-    delta: Delta, candidates: AnySeveral, noise_scale: AnyScale, relation: Change = Relation.GENERAL
+    delta: Delta, candidates: Several, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair in which one candidate moves against all others, which have equal scores.
 
@@ -237,7 +235,7 @@ def single_pair(
 
 @validated
 def worst_group_pair(
-    delta: Delta, candidates: AnySeveral, noise_scale: AnyScale, relation: Change = Relation.GENERAL
+    delta: Delta, candidates: Several, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair of two groups of equal scores, over their sizes and lead, by search.
 
@@ -278,9 +276,9 @@ def worst_group_pair(
 @validated
 def worst_composed_group_pair(
     delta: Delta,
-    candidates: AnySeveral,
+    candidates: Several,
     noise_scale: AnyScale,
-    compositions: Winners,
+    compositions: FewWinners,
     relation: Change = Relation.GENERAL,
 ) -> GroupPair:
     """The worst pair of two groups of equal scores for k non-adaptive releases, by search.

@@ -42,7 +42,7 @@ def median_rounds(beta: parameters.Beta, alpha: parameters.Alpha) -> int:
       InputError: if (2/beta)^(1/alpha) is 1e300 or more.
     """
     if alpha == 1.0:
-        return math.ceil(2.0 / beta)
+        return math.ceil(check_interval("2/beta", 2.0 / beta, 0.0, 1e300))
     power = math.log(2.0 / beta) / alpha
     check_interval("(2/beta)^(1/alpha)", math.exp(min(power, 709.0)), 0.0, 1e300)
     return max(1, math.ceil(5.0 * math.exp(power) * -math.log(beta)))
@@ -112,7 +112,7 @@ def percentile_boosting(
       InputError: unless epsilon_0 is below 2.
     """
     beta = beta / 4.0
-    half = check_interval("alpha * epsilon", alpha * epsilon, 0.0, 2.0) / 2.0
+    half = check_interval("alpha * epsilon", alpha * epsilon, 1e-300, 2.0) / 2.0
     shift = added_shift(
         1, thresholds, slack=half, base_epsilon=epsilon, delta=final_delta, corrected=True
     )

@@ -43,12 +43,13 @@ CountMethod = Annotated[str, choice(COUNTING)]
 Reading = Annotated[str, choice(READINGS, "of Theorem 4.7")]
 
 Target = Annotated[float, probability("p*, the wanted chance to reach the threshold")]
-Beta = Annotated[float, probability("failure probability")]
-SmallBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.9)]
-HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
-Delta = Annotated[float, probability("delta of the answers")]
-Slack = Annotated[float, probability("epsilon_0")]
-FullSlack = Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)]
+# Shares of these are not 0, and their inverses are floats.
+Beta = Annotated[float, number("failure probability", at_least=1e-300, below=1.0)]
+SmallBeta = Annotated[float, number("failure probability", at_least=1e-300, at_most=0.9)]
+HalfBeta = Annotated[float, number("failure probability", at_least=1e-300, at_most=0.5)]
+Delta = Annotated[float, number("delta of the answers", at_least=1e-300, below=1.0)]
+Slack = Annotated[float, number("epsilon_0", at_least=1e-300, below=1.0)]
+FullSlack = Annotated[float, number("epsilon_0", at_least=1e-300, at_most=1.0)]
 # Up to here e^epsilon_1 is far from overflow.
 BaseEpsilon = Annotated[float, number("epsilon_1 of one run of a base", above=0.0, at_most=100.0)]
 FinalEpsilon = Annotated[float, positive("epsilon_3 of the answers")]
@@ -66,7 +67,10 @@ Draws = Annotated[int, whole("T, the largest number of draws", at_least=1)]
 
 Epsilon = Annotated[float, positive("of the base")]
 BaseDelta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
-Alpha = Annotated[float, positive("exponent of the law of p, P[p <= x] = x^alpha")]
+# Far below the largest one p is 1 to float64.
+Alpha = Annotated[
+    float, number("exponent of the law of p, P[p <= x] = x^alpha", above=0.0, at_most=1e9)
+]
 Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
 
 Count = Annotated[int, whole("how many runs, N", at_least=1)]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.families.percentile.parameters import Count, Lead, Rank
+from jaxsel.families.percentile.parameters import Count, FewRuns, Lead, Rank
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.signature import validated
 
@@ -37,7 +37,9 @@ def rank_range(count: Count, rank: Rank) -> tuple[int, int]:
 
 
 @validated
-def percentile_law(q_best_first: npt.ArrayLike, count: Count, rank: Rank = "median") -> np.ndarray:
+def percentile_law(
+    q_best_first: npt.ArrayLike, count: FewRuns, rank: Rank = "median"
+) -> np.ndarray:
     """The exact law of the k-th best of N draws.
 
     The k-th best is among the outcomes 0 to i if at least k draws are. Both tails of this

@@ -61,6 +61,8 @@ def _sufficient_shift(slack: float, log_term: float) -> float:
     ``log_term`` is log(1/x) for the probability x with which a count may fail to.
     """
     growth = math.expm1(slack / 2.0)
+    if growth == 0.0:  # half of the least float
+        return math.inf
     return (growth + 2.0) / growth / growth * log_term
 
 

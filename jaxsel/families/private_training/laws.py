@@ -68,7 +68,10 @@ def _one_step(loss, noise_multiplier: float, rate: float, present: bool):
         # it for u; below log(1 - rate) there is no solution.
         floor = math.log1p(-rate)
         with np.errstate(divide="ignore", invalid="ignore"):
-            u = np.log(np.expm1(loss - floor)) + floor - math.log(rate)
+            above = loss - floor
+            # Where e^above may be no float, 1 less of it is nothing.
+            logs = np.where(above > 700.0, above, np.log(np.expm1(np.minimum(above, 700.0))))
+            u = logs + floor - math.log(rate)
         u = np.where(loss > floor, u, -np.inf)
     else:
         u = loss

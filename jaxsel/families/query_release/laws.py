@@ -28,6 +28,7 @@ from jaxsel.families.query_release.repaired_answers import (
     calibrated_median,
     repaired_answers,
 )
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive
 from jaxsel.language.signature import validated
@@ -168,7 +169,7 @@ def corrected_gaussian_cap(
       epsilon, delta: of the corrected mechanism.
     """
     scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta / 2.0)
-    tail = delta / 2.0 / (1.0 + math.exp(epsilon))
+    tail = delta / 2.0 / (1.0 + floats.exp(epsilon))
     return float(gaussian_largest_quantile(tail, queries, scale))
 
 

@@ -91,7 +91,7 @@ def repaired_error(
 @functools.cache
 def calibrated_median(
     settings: RepairedAnswers,
-    samples: Annotated[int, whole("simulated vectors", at_least=10)] = 4000,
+    samples: Annotated[int, whole("simulated vectors", at_least=10, at_most=1e6)] = 4000,
 ) -> float:
     """A bound that the largest error of a vector of answers keeps with probability 1/2 or more.
 

@@ -17,12 +17,12 @@ import math
 from typing import Annotated, NamedTuple
 
 from jaxsel.families.score_selection.parameters import Beta, Iterations, RunEpsilon, Sizes
-from jaxsel.language.domains import probability, whole
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 
-_Points = Annotated[int, whole(at_least=1)]
-_Dimension = Annotated[int, whole(at_least=1)]
-_Share = Annotated[float, probability("of epsilon_1, for the analysis")]
+_Points = Annotated[int, whole(at_least=1, at_most=1e15)]
+_Dimension = Annotated[int, whole(at_least=1, at_most=1e15)]
+_Share = Annotated[float, number("of epsilon_1, for the analysis", at_least=1e-100, below=1.0)]
 
 
 class AnalysisNoise(NamedTuple):

@@ -9,6 +9,7 @@ from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.families.selection_and_test import parameters
 from jaxsel.families.selection_and_test.coin_game_laws import known_chance_rate
 from jaxsel.families.selection_and_test.parameters import AnyEpsilon, DeltaOrZero, Gamma, Tops
+from jaxsel.host import floats
 from jaxsel.language.signature import validated
 
 
@@ -48,7 +49,7 @@ def tests_renyi_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
       An array of the shape of order.
     """
     order = np.asarray(order, dtype=np.float64)
-    grown = order * (order - 1.0) * math.expm1(epsilon) ** 2
+    grown = order * (order - 1.0) * floats.square(math.expm1(epsilon))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         share = grown * np.exp(2.0 * order * epsilon)
         return -np.log1p(-np.minimum(share, 1.0))
@@ -100,6 +101,8 @@ def tests_epsilon_simple(
     """
     order = 1.0 + np.geomspace(1e-6, 1e6, 1200)
     order = order[order * epsilon < 300.0]
+    if order.size == 0:
+        return interaction_epsilon(epsilon, gamma, tops=tops)
     rate = tops * tests_renyi_rate(order, epsilon) - math.log(delta)
     pure = interaction_epsilon(epsilon, gamma, tops=tops)
     return min(pure, float(np.min(rate / (order - 1.0))))

@@ -22,6 +22,8 @@ from jaxsel.language.signature import validated
 
 Choose = Callable[[tuple], Any]
 
+_MOST_TERMS = 2 * 10**8  # a few seconds
+
 
 class Prior(NamedTuple):
     """The nodes of a quadrature over the law of p.
@@ -252,6 +254,12 @@ def repeated_selection_law(
     with np.errstate(divide="ignore"):
         log_table = np.maximum(np.log(table), -1e30)
     size = table.shape[0]
+    # With many calls the number of transcripts, calls^outcomes and more, may be no float.
+    transcripts = math.comb(size + calls - 1, size - 1)
+    if transcripts * nodes.p.size > _MOST_TERMS:
+        raise InputError(
+            f"calls is {calls}; the exact law of so many has too many transcripts: take fewer"
+        )
     chosen = np.array(list(itertools.combinations_with_replacement(range(size), calls)), dtype=int)
     counts = np.stack([(chosen == i).sum(axis=1) for i in range(size)], axis=1)
     orders = special.gammaln(calls + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)

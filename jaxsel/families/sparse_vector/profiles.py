@@ -29,6 +29,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.signature import validated
 
 _MAX_OUTCOMES = 2**18
+_MOST_QUERIES = 10**7
 _LISTED = 2**12
 
 
@@ -66,6 +67,10 @@ def worst_pair(
     """
     high = 1.0 if relation is Relation.GENERAL else 0.0
     ends, blocks = (1, cutoff) if redrawn else (cutoff, 1)
+    if (below + ends) * blocks > _MOST_QUERIES:
+        raise InputError(
+            f"below is {below} and cutoff is {cutoff}; at most {_MOST_QUERIES} queries are listed"
+        )
     first = np.tile(np.repeat([0.0, high], [below, ends]), blocks)
     second = np.tile(np.repeat([1.0, 0.0], [below, ends]), blocks)
     return first, second

@@ -61,7 +61,7 @@ def limited_domain_law(
     out = (small[:, None] >> np.arange(domain) & 1) == 0
     rest = np.where(out, levels, -np.inf).max(axis=1, initial=stop * epsilon)
     total = np.exp(stop * epsilon - rest) + np.sum(
-        np.where(out, np.exp(levels - rest[:, None]), 0.0), axis=1
+        np.exp(np.where(out, levels - rest[:, None], -np.inf)), axis=1
     )
     stopped = race[:half] * np.exp(stop * epsilon - rest) / total
     law[masks[fewer]] = stopped[fewer]

@@ -16,6 +16,7 @@ from scipy import optimize
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, Picks, Slack
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, positive, whole
@@ -23,7 +24,7 @@ from jaxsel.language.signature import validated
 
 EpsilonFromZero = Annotated[float, number("of each release", at_least=0.0)]
 SquaredSensitivity = Annotated[float, positive("of all counts together")]
-Tests = Annotated[int, whole("largest number of gaps tested", at_least=1)]
+Tests = Annotated[int, whole("largest number of gaps tested", at_least=1, at_most=1e15)]
 
 # Fractions of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
@@ -59,7 +60,7 @@ def exponential_top_k_rho(
       noise_scale, relation: as in ``pick_range``.
       k: number of picks.
     """
-    return k * pick_range(noise_scale, relation) ** 2 / 8.0
+    return k * floats.square(pick_range(noise_scale, relation)) / 8.0
 
 
 @validated
@@ -156,7 +157,7 @@ def _picked(epsilon: float, picks: int, slack: float) -> float:
     """``limited_domain_epsilon`` without checks."""
     basic = _composed(epsilon, picks, slack)
     spread = epsilon * math.sqrt(-0.5 * picks * math.log(slack))
-    return min(basic, picks * epsilon**2 / 2.0 + spread)
+    return min(basic, picks * floats.square(epsilon) / 2.0 + spread)
 
 
 @validated

@@ -16,14 +16,17 @@ from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.laws import check_top_k, set_size, top_k_set_law
 from jaxsel.families.top_k.parameters import AnyEpsilon, Beta, DeltaOfAll, EpsilonOfAll, K
-from jaxsel.host.errors import check_finite
-from jaxsel.language.domains import positive, probability, whole
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import beta_binomial
 
-AnyBeta = Annotated[float, probability("chance of failure")]
-Many = Annotated[float, positive("how many candidates there are")]
-Candidates = Annotated[int, whole("how many candidates there are", at_least=1)]
+# The quotient of the numbers of candidates and of rounds by it is a float.
+AnyBeta = Annotated[float, number("chance of failure", at_least=1e-150, below=1.0)]
+Many = Annotated[float, number("how many candidates there are", above=0.0, at_most=1e100)]
+# All their sets are listed.
+Candidates = Annotated[int, whole("how many candidates there are", at_least=1, at_most=20)]
+_MOST_ROUNDS = 10**6
 
 _REACH = 42.0  # scales of Laplace noise, beyond which the tail is below 1e-18
 
@@ -200,6 +203,8 @@ def confident_top_k_law(scores: npt.ArrayLike, settings: ConfidentTopK) -> np.nd
 
 def _log_hit(lead: float, candidates: float, k: int, round_epsilon: float) -> float:
     """The log probability that k rounds pick just the k candidates that lead all others by lead."""
+    if k > min(candidates, _MOST_ROUNDS):
+        raise InputError(f"k is {k}; it must be at most the candidates, and {_MOST_ROUNDS}")
     left = np.arange(k, 0, -1, dtype=np.float64)
     others = (candidates - k) * math.exp(-round_epsilon * lead / 2.0)
     return -float(np.sum(np.log1p(others / left)))

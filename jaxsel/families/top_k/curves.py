@@ -31,6 +31,7 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baselines import pick_range
 from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, DeltaT, Test
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.language.base import Relation
 from jaxsel.language.signature import validated
@@ -119,7 +120,8 @@ def largest_gap_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
     """
     order = np.asarray(order, dtype=np.float64)
     pure = randomised_response_renyi(order, epsilon)
-    return np.minimum(epsilon**2 / 8.0 * order, pure)[()]
+    with np.errstate(over="ignore"):  # inf where it is no float
+        return np.minimum(floats.square(epsilon) / 8.0 * order, pure)[()]
 
 
 @validated
@@ -139,9 +141,10 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -
     order = np.asarray(order, dtype=np.float64)
     bound = np.asarray(largest_gap_renyi(order, epsilon))
     # Where the differences below would cancel, epsilon^2 a/8 is equally tight.
-    plain = np.isinf(order) | (order * epsilon < 0.01) | (order <= 1.0)
-    a = np.where(plain, 2.0, order)
-    high, low = np.log(-np.expm1(-a * epsilon)), np.log(-np.expm1(-(a - 1.0) * epsilon))
+    with np.errstate(over="ignore"):  # a product that is no float leaves no more than e^-inf
+        plain = np.isinf(order) | (order * epsilon < 0.01) | (order <= 1.0)
+        a = np.where(plain, 2.0, order)
+        high, low = np.log(-np.expm1(-a * epsilon)), np.log(-np.expm1(-(a - 1.0) * epsilon))
     t = epsilon + np.log1p(-1.0 / a) + high - low
     value = t + (high - np.log(a) - math.log(-math.expm1(-epsilon))) / (a - 1.0)
     # Rounded up, since the terms of order epsilon cancel.

@@ -152,6 +152,8 @@ def peeled_law(levels: npt.ArrayLike, k: KFromZero) -> np.ndarray:
     The outcomes are in the order of itertools.permutations.
     """
     levels = check_finite("levels", levels)
+    if k > levels.size:
+        raise InputError(f"k is {k}; there are only {levels.size} levels")
     picks = np.array(list(itertools.permutations(range(levels.size), k)))
     log_law = np.zeros(len(picks))
     gone = np.zeros((len(picks), levels.size), dtype=bool)

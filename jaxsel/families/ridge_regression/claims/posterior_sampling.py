@@ -28,12 +28,13 @@ _RELEASED = "AdaOPS (released code), used by OPS-PTR"
 )
 def sample(
     *,
-    tail: Annotated[float, number("t", at_least=ridge.LEAST_TAIL)] = 5.0,
+    tail: Annotated[float, number("t", at_least=ridge.LEAST_TAIL, at_most=1e100)] = 5.0,
     leverage: Annotated[
-        float, number("of the record, on the smaller data set", at_least=0.0)
+        float, number("of the record, on the smaller data set", at_least=0.0, at_most=1e100)
     ] = 0.01,
     shift: Annotated[
-        float, number("sqrt(precision leverage) times its residual there", at_least=0.0)
+        float,
+        number("sqrt(precision leverage) times its residual there", at_least=0.0, at_most=1e100),
     ] = 0.1,
 ) -> float:
     """At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma has an epsilon of

@@ -13,6 +13,7 @@ from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.claims.cases import some_epsilon
 from jaxsel.families.sparse_vector.parameters import Cutoff
 from jaxsel.families.sparse_vector.stopping_laws import right_probability, stopping_law
+from jaxsel.host import floats
 from jaxsel.language.checking import drawn, in_units
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import DR, JX, LSL
@@ -104,7 +105,7 @@ def one_above(*, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05)
     c log(2 k c/beta)/epsilon, with probability below (2/3) exp(-2 log(2 k c/beta)). The bound
     returned is k times that.
     """
-    return beta**2 / (6.0 * queries * cutoff**2)
+    return beta**2 / (6.0 * queries * floats.square(cutoff))
 
 
 @one_above.bounds()
