@@ -1,7 +1,7 @@
 """Former names of modules: ``jaxsel.families.tuning`` is ``jaxsel.tuning`` since 0.3.
 
-What samples a private search is ``jaxsel.families.private_tuning``. The old names are read
-for one release, with a warning.
+The modules here that sampled private searches are in ``jaxsel.families.private_tuning`` now. For
+one release, imports by the former names still work, with a warning.
 """
 
 import importlib.util
@@ -13,20 +13,21 @@ from types import ModuleType
 
 from jaxsel.host.former_names import warn
 
-__path__: list[str] = []  # what is imported from here is found by _Moved alone
+# It makes a package of this module; being empty, it leaves all imports from it to ``_Moved``.
+__path__: list[str] = []
 
 _SAMPLERS = ("base_settings", "bases", "entries", "noised_bases", "private_tuning")
 
 
 def _today(name: str) -> str:
-    """Today's name of what was a module here, such as "bounds.renyi"."""
+    """The full name today of a module that was here, such as "bounds.renyi"."""
     if name == "claims.repetitions.best_of_runs":
         return "jaxsel.families.private_tuning.claims.best_of_runs"
     return f"jaxsel.{'families.private_tuning' if name in _SAMPLERS else 'tuning'}.{name}"
 
 
 class _Moved(MetaPathFinder, Loader):
-    """Hands out today's module under its former name."""
+    """Finds and loads today's module for an import by its former name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

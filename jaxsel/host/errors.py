@@ -5,6 +5,7 @@ line prints it and exits with status 2.
 """
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -28,6 +29,12 @@ class InputError(ValueError):
 
     status = 2
 
+    def __init__(self, *parts: object) -> None:
+        # An array that a sentence shows would break its line.
+        super().__init__(
+            *(re.sub(r"\s*\n\s*", " ", part) if isinstance(part, str) else part for part in parts)
+        )
+
 
 class CouldNotError(InputError):
     """What was asked cannot be judged: a function whose trials are not independent."""
@@ -45,8 +52,20 @@ MOST_TRIALS = 2**62
 """The largest number of trials: one beyond it cannot be counted in 64 bits on two inputs."""
 
 
+_LONGEST_SHOWN = 200  # characters of a value; the sentence about it stays readable
+
+
+def on_one_line(value: object) -> str:
+    """A value as text on one line, for an error message; only the beginning of a long one."""
+    try:
+        line = " ".join(f"{value}".split())
+    except Exception:  # of a whole number with thousands of digits, or an object of one's own
+        line = f"a value of {type(value).__name__} that has no text"
+    return line if len(line) <= _LONGEST_SHOWN else f"{line[:_LONGEST_SHOWN]}..."
+
+
 def _shown(value: object) -> str:
-    return repr(value) if isinstance(value, str) else f"{value}"
+    return on_one_line(repr(value) if isinstance(value, str) else value)
 
 
 def check_choice(name: str, value: object, choices) -> None:

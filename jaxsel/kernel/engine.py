@@ -24,7 +24,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxsel.host import records, source_digest
-from jaxsel.host.errors import InputError, check_integer
+from jaxsel.host.errors import InputError, check_integer, on_one_line
 from jaxsel.host.progress import progress_bar
 from jaxsel.kernel import hosts, stream, tallies
 from jaxsel.kernel.statistics import Statistic, counts
@@ -150,7 +150,7 @@ def simulate_grid(
       InputError: for input that the mechanism refuses, cells of different shapes, or a
         record written by another configuration, by other code, for other trials, edited
         by hand, or being written by another process.
-      RuntimeError: if outcomes fall outside the statistic's declared range.
+      InputError: if outcomes fall outside the statistic's declared range.
 
     Example:
         >>> import jaxsel
@@ -174,7 +174,7 @@ def simulate_grid(
     numbers = _cell_numbers(cell_numbers, len(cells))
 
     with jax.enable_x64(True):
-        labels = mechanism.labels(*cells[0])
+        labels = _labels(mechanism, *cells[0])
         if statistic is None:
             statistic = counts(mechanism.event, len(labels))
         # Once a cell, in float64 and with errors that name the input; nothing inside jit can raise.
@@ -357,6 +357,29 @@ def provenance(mechanism: Mechanism, statistic: Statistic) -> dict[str, str]:
     }
 
 
+def _labels(mechanism, data, params) -> tuple[str, ...]:
+    """What the events mean, one text each."""
+    found = mechanism.labels(data, params)
+    if isinstance(found, str) or not isinstance(found, Sequence):
+        raise InputError(
+            f"the labels of {mechanism.name} are {on_one_line(repr(found))}; they must be a list "
+            "of texts, one for each event"
+        )
+    return tuple(found)
+
+
+def _drawn(mechanism, key: stream.Key, data, params) -> Any:
+    """One outcome, whose parts are arrays or numbers."""
+    outcome = mechanism.sample(key, data, params)
+    for part in jax.tree.leaves(outcome):
+        if isinstance(part, str | bytes):
+            raise InputError(
+                f"{mechanism.name} draws {on_one_line(repr(part))}; an outcome is made of numbers "
+                "and arrays"
+            )
+    return outcome
+
+
 @functools.lru_cache(maxsize=256)
 def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
     """A jitted ``(words, prepared cell, firsts, lasts) -> sums[device, ...]``.
@@ -376,7 +399,7 @@ def _compile(mechanism, statistic, block_size: int, mesh: Mesh) -> Callable:
         # Only the lane is batched: hashes of what all trials share, such as `stream.fold`, are made
         # once a block.
         outcomes = jax.vmap(
-            lambda lane: mechanism.sample(stream.Key(key.first, key.second, lane), data, params)
+            lambda lane: _drawn(mechanism, stream.Key(key.first, key.second, lane), data, params)
         )(lane)
         trial = start + jnp.arange(block_size, dtype=jnp.int64)
         # Blocks are whole whatever the range is, so that programs have one shape; trials outside
@@ -459,9 +482,9 @@ def _run(step, work: Work, plan: _Plan, state: Counted, save: Save) -> Counted:
                 outside = _miscounted(work, sums, own_trials)
                 sums, spent, outside = _summed_over_processes(sums, spent, outside)
                 if outside:
-                    raise RuntimeError(
+                    raise InputError(
                         f"{work.mechanism.name} gave outcomes outside the range of "
-                        f"{work.statistic.name}"
+                        f"{work.statistic.name}; give an event for each of its labels, from 0 on"
                     )
                 # Only sums that passed the check are kept.
                 check_totals(work.statistic.totals(sums), start, stop, "one call of the run")

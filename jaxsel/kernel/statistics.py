@@ -45,7 +45,14 @@ def counts(event: Callable[[Any], Any], num_events: int) -> Statistic:
     num_events = check_integer("num_events", num_events, 1)
 
     def batch(outcomes, valid):
-        index = jax.vmap(event)(outcomes).astype(jnp.int32)
+        index = jax.vmap(event)(outcomes)
+        whole = jnp.issubdtype(index.dtype, jnp.integer) or index.dtype == jnp.bool_
+        if not whole or index.shape != valid.shape:
+            shape = f" of shape {index.shape[1:]}" if index.ndim > 1 else ""
+            raise InputError(
+                f"an event is a {index.dtype}{shape}; it must be one whole number, of type int32"
+            )
+        index = index.astype(jnp.int32)
         kept = valid & (index >= 0)
         index = jnp.where(kept, index, jnp.int32(num_events))
         return jnp.bincount(index, length=num_events + 1)[:num_events]

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, on_one_line
 from jaxsel.host.former_names import former_names
 
 __all__ = [
@@ -70,8 +70,8 @@ def _shown(value: object) -> str:
         try:
             float(value)
         except ValueError:
-            return repr(value)
-    return f"{value}"
+            return on_one_line(repr(value))
+    return on_one_line(value)
 
 
 @dataclasses.dataclass(frozen=True)

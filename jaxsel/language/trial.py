@@ -7,9 +7,9 @@ settings that return a ``Trial``. ``simulate`` makes many random trials of one.
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from jaxsel.host.errors import InputError, check_finite
+from jaxsel.host.errors import InputError, check_finite, on_one_line
 from jaxsel.language.base import Mechanism, Pair, Relation
 from jaxsel.language.printing import Summary, printed
 from jaxsel.language.utility import Utility
@@ -99,7 +99,14 @@ class Trial:
         """What runs."""
         # Making a mechanism imports JAX; whoever asks for pairs or guarantees alone need not wait.
         found = self._mechanism
-        return found if isinstance(found, Mechanism) or not callable(found) else found()
+        made = found if isinstance(found, Mechanism) or not callable(found) else found()
+        if not isinstance(made, Mechanism):
+            raise InputError(
+                f"the mechanism of a trial is {type(made).__name__}; give what "
+                "jaxsel.own_mechanism returns, or another jaxsel.Mechanism, or a function without "
+                "arguments that makes one"
+            )
+        return made
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.mechanism, self.data, self.params))
@@ -153,9 +160,25 @@ class Trial:
           InputError: if none can be constructed at these settings.
         """
         found = self._pairs() if callable(self._pairs) else self._pairs
-        return tuple(
-            each if isinstance(each, Pair) else Pair(*each[:4], self.params, each[4])
-            for each in found
+        if isinstance(found, str) or not isinstance(found, Iterable):
+            self._refuse_pair(found)
+        return tuple(self._pair(each) for each in found)
+
+    def _pair(self, each: Any) -> Pair:
+        """One of the pairs, as it was given."""
+        if not isinstance(each, Pair):
+            if not isinstance(each, tuple | list) or len(each) != 5:
+                self._refuse_pair(each)
+            name, data, neighbour, relation, why = each
+            each = Pair(name, data, neighbour, relation, self.params, why)
+        if not isinstance(each.name, str) or not isinstance(each.relation, Relation):
+            self._refuse_pair(each)
+        return each
+
+    def _refuse_pair(self, given: object) -> NoReturn:
+        raise InputError(
+            f"a pair of {self.name} is {on_one_line(repr(given))}; each must be a jaxsel.Pair, or "
+            "(name, data, neighbour, relation, why) with a jaxsel.Relation"
         )
 
     def pair(self, name: str | None = None) -> Pair:
@@ -174,7 +197,14 @@ class Trial:
     def guarantee(self, pair: Pair) -> Guarantee | None:
         """The pure epsilon that is proven for a pair, if any is."""
         found = self._guarantee
-        return found if found is None or isinstance(found, Guarantee) else found(pair)
+        if callable(found):
+            found = found(pair)
+        if found is not None and not isinstance(found, Guarantee):
+            raise InputError(
+                f"the guarantee of {self.name} is {on_one_line(repr(found))}; it must be a "
+                "Guarantee(claim, epsilon), which jaxsel.language.entry.guarantee makes, or None"
+            )
+        return found
 
     def utility(self) -> Utility:
         """What each event is worth; {} where events are not ranked.
@@ -186,6 +216,11 @@ class Trial:
             return {}
         labels = self.mechanism.labels(self.data, self.params)
         found = self.worth(labels) if callable(self.worth) else self.worth
+        if not isinstance(found, Mapping):
+            raise InputError(
+                f"the utility of {self.name} is {on_one_line(repr(found))}; it must be numbers, "
+                "one for each event, by name"
+            )
         worth = {name: check_finite(f"the utility {name}", each) for name, each in found.items()}
         for name, each in worth.items():
             if each.shape != (len(labels),):

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_epsilon
 from jaxsel.families.noisy_max.bounds import all_scores_multiplier, noisy_max_guarantee
-from jaxsel.families.noisy_max.composition_bounds import dominated_composition_epsilon
+from jaxsel.families.noisy_max.composition_bounds import MOST_ROUNDS, dominated_composition_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_scale
 from jaxsel.families.top_k.baselines import labels_renyi
 from jaxsel.families.top_k.curves import (
@@ -95,7 +95,7 @@ def _gaussian_maximum(
         if delta == 0.0:
             return math.inf
         found = gaussian_epsilon(delta, whole / math.sqrt(releases))
-        if delta < _LEAST_DELTA:
+        if delta < _LEAST_DELTA or releases > MOST_ROUNDS:
             return found
         with np.errstate(over="ignore"):
             return min(found, dominated_composition_epsilon(delta, one, releases))

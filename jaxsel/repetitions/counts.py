@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from scipy import special
 
-from jaxsel.language.domains import positive
+from jaxsel.language.domains import number
 from jaxsel.language.signature import validated
 from jaxsel.repetitions.parameters import Chance, Mean, Rounds, Runs
 from jaxsel.repetitions.record import Generating, OfCounts, Repetitions, build, log_complement
@@ -130,7 +130,7 @@ def binomial(count: Rounds, probability: Chance) -> Repetitions:
     def pmf(k: np.ndarray) -> np.ndarray:
         from scipy import stats  # takes half a second and is not needed for bounds
 
-        return stats.binom.pmf(k, count, p)
+        return stats.binom.pmf(k, float(count), p)
 
     def log_factor(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         # log(1 - p u) = log((1 - p) + p x)
@@ -212,7 +212,11 @@ def _mixed_gap(count: int, gamma: float, x: np.ndarray, u: np.ndarray) -> np.nda
 @validated
 def beta_binomial(
     count: Rounds,
-    gamma: Annotated[float, positive("exponent of the prior of p, no stopping probability")],
+    gamma: Annotated[
+        float,
+        # Below the least one 1 - f(1-u) would have no digits; at the largest p is almost 1.
+        number("exponent of the prior of p, no stopping probability", at_least=1e-12, at_most=1e9),
+    ],
 ) -> Repetitions:
     r"""K ~ Bin(count, p) where p = U^(1/gamma), U uniform, is drawn once.
 

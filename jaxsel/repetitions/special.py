@@ -22,7 +22,8 @@ def stirling_remainder(z: np.ndarray) -> np.ndarray:
     """log Gamma(z) - ((z - 1/2) log z - z + log(2 pi)/2), for z > 0."""
     z = np.asarray(z, dtype=np.float64)
     large = np.maximum(z, 10.0)  # at 10 the first omitted term is below 1e-15
-    series = np.polyval(_STIRLING, 1.0 / (large * large)) / large
+    with np.errstate(over="ignore"):  # where the series is its last term, 1/(12 z)
+        series = np.polyval(_STIRLING, 1.0 / (large * large)) / large
     small = np.minimum(z, 10.0)
     direct = special.gammaln(small) - ((small - 0.5) * np.log(small) - small + _HALF_LOG_TWO_PI)
     return np.where(z < 10.0, direct, series)

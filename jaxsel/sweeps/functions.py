@@ -187,12 +187,7 @@ class CellFunction(NamedTuple):
             )
         if trial.entry is None:  # what its author wrote may raise when it is asked, too
             trial = trial.heard(heard)
-        if not isinstance(trial.mechanism, Mechanism):
-            raise InputError(
-                f"the mechanism of the jaxsel.Trial that {self.name} returns is "
-                f"{type(trial.mechanism).__name__}; give what jaxsel.own_mechanism returns, or "
-                "return what jaxsel.mechanism(...) built"
-            )
+        _ = trial.mechanism  # refuses what is none, before any cell is simulated
         unknown = [] if callable(trial.worth) else [n for n in trial.worth if n not in MEANINGS]
         if unknown:
             raise InputError(

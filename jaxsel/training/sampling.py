@@ -20,7 +20,7 @@ from jaxsel.tuning.parameters import SamplingProbability
 
 _OVERFLOW = 1e-18
 
-Examples = Annotated[int, whole("of the training data", at_least=1)]
+Examples = Annotated[int, whole("of the training data", at_least=1, at_most=1e15)]
 
 
 class Batch(NamedTuple):

@@ -88,7 +88,7 @@ class SearchPlan(NamedTuple):
 def learning_rates(
     low: Annotated[float, positive("least rate")],
     high: Annotated[float, positive("largest rate")],
-    count: Annotated[int, whole("rates", at_least=1)],
+    count: Annotated[int, whole("rates", at_least=1, at_most=1e6)],
 ) -> tuple[float, ...]:
     """A logarithmic grid of ``count`` learning rates from ``low`` to ``high``, both included.
 

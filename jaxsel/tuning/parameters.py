@@ -21,11 +21,21 @@ ModerateEpsilon = Annotated[float, number("pure epsilon of one run", above=0.0, 
 Delta = Annotated[float, number("chance that one run fails", at_least=0.0, below=1.0)]
 Rho = Annotated[float, positive("zCDP parameter of one run")]
 Response = Annotated[float, positive("epsilon of randomised response")]
+# A smaller one is 0 to the tables of privacy losses.
 SamplingProbability = Annotated[
-    float, number("of each record in each step of DP-SGD", above=0.0, at_most=1.0)
+    float, number("of each record in each step of DP-SGD", at_least=1e-12, at_most=1.0)
 ]
-NoiseMultiplier = Annotated[float, positive("standard deviation of the noise over the sensitivity")]
-Steps = Annotated[int, whole("of DP-SGD", at_least=1)]
+# As of a Gaussian base: beyond, float64 tells no two laws apart.
+NoiseMultiplier = Annotated[
+    float,
+    number("standard deviation of the noise over the sensitivity", at_least=1e-100, at_most=1e12),
+]
+# Of DP-SGD: below, the grids of its integrals are too fine; above, a loss is 0 to rounding.
+TrainingNoise = Annotated[
+    float, number("standard deviation of the noise over clipping", at_least=0.05, at_most=1e6)
+]
+# More take minutes.
+Steps = Annotated[int, whole("of DP-SGD", at_least=1, at_most=2**20)]
 
 # What is proved of the search, or of all that is released.
 TunedEpsilon = Annotated[float, number("where delta is taken", at_least=0.0)]
@@ -53,17 +63,20 @@ ModerateEta = Annotated[
 Law = Annotated[Any, parsed(laws.parse, 'a law of K such as "poisson:mean=10"', "law of K")]
 ProperChance = Annotated[float, probability("that each of the runs happens")]
 # Of random stopping, with which one run is made, too.
-Stop = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
-StopDelta = Annotated[float, probability("d_2: T = ceil(log(1/d_2)/gamma)")]
+# The number of draws is a float.
+Stop = Annotated[float, number("stopping probability", at_least=1e-300, at_most=1.0)]
+StopDelta = Annotated[float, number("d_2: T = ceil(log(1/d_2)/gamma)", at_least=1e-300, below=1.0)]
 Share = Annotated[float, number("p, the best share", above=0.0, at_most=1.0)]
-Slack = Annotated[float, number("epsilon_0", above=0.0, below=0.5)]
+Slack = Annotated[float, number("epsilon_0", at_least=1e-300, below=0.5)]
 MostDraws = Annotated[int, whole("T, the most draws", at_least=1)]
 
 # Conditional sampling.
 InverseQ = Annotated[float, number("1/q", at_least=0.0, at_most=1.0)]
 InverseR = Annotated[float, number("1/r; at most 1 together with 1/q", at_least=0.0, at_most=1.0)]
 Exponent = Annotated[float, number("r", at_least=1.0, at_most=math.inf)]
-TightRho = Annotated[float, number("of both, rho order; 0.1 in the figure", above=0.0, at_most=1.0)]
+TightRho = Annotated[
+    float, number("of both, rho order; 0.1 in the figure", at_least=1e-100, at_most=1.0)
+]
 TightShare = Annotated[
     float, number("a of the pair, not stated in the paper", above=0.0, at_most=0.25)
 ]

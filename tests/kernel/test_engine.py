@@ -219,7 +219,7 @@ def test_values_outside_the_range_are_counted_apart():
 
 def test_real_sums_and_events_out_of_range_are_refused():
     mechanism = counter_mechanism(lambda lane: jnp.int32(7))
-    with pytest.raises(RuntimeError, match="outside the range"):
+    with pytest.raises(InputError, match="outside the range"):
         simulate(mechanism, 0.0, (), trials=10)
     statistic = statistics.sums(_as_float)
     with pytest.raises(InputError, match="moments or histogram"):
@@ -314,7 +314,7 @@ def test_outcomes_outside_the_range_are_never_kept(tmp_path):
     """Refused before the record is written, not after."""
     mechanism = counter_mechanism(lambda lane: jnp.where(lane < 1500, 1, 7).astype(jnp.int32))
     record = tmp_path / "run.nc"
-    with pytest.raises(RuntimeError, match="outside the range"):
+    with pytest.raises(InputError, match="outside the range"):
         simulate(
             mechanism,
             0.0,

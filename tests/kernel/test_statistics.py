@@ -66,14 +66,35 @@ def test_one_trial_outside_the_range_of_any_part_is_refused(wrong, first):
     events = (wrong, _right) if first else (_right, wrong)
     parts = {key: statistics.counts(event, 3) for key, event in zip("ab", events, strict=True)}
     mechanism = counter_mechanism(_right)
-    with pytest.raises(RuntimeError, match="outside the range"):
+    with pytest.raises(InputError, match="outside the range"):
         simulate(mechanism, 0.0, (), trials=1000, statistic=statistics.combine(parts))
 
 
 @pytest.mark.parametrize("wrong", [_beyond, _negative])
 def test_one_event_outside_the_range_is_refused(wrong):
-    with pytest.raises(RuntimeError, match="outside the range"):
+    with pytest.raises(InputError, match="outside the range"):
         simulate(counter_mechanism(wrong), 0.0, (), trials=1000)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda lane: lane.astype(jnp.float32), "an event is a float32; it must be one whole"),
+        (lambda lane: jnp.stack([lane, lane]), r"of shape \(2,\); it must be one whole"),
+    ],
+)
+def test_an_event_that_is_no_whole_number_is_refused(wrong, sentence):
+    with pytest.raises(InputError, match=sentence):
+        simulate(counter_mechanism(wrong), 0.0, (), trials=1000)
+
+
+def test_an_outcome_of_text_and_labels_that_are_no_list_are_refused():
+    mechanism = counter_mechanism(_right)
+    with pytest.raises(InputError, match="draws 'a'; an outcome is made of numbers"):
+        simulate(mechanism._replace(sample=lambda *_: "a"), 0.0, (), trials=1000)
+    for labels in (3, "abc"):
+        with pytest.raises(InputError, match="they must be a list of texts"):
+            simulate(mechanism._replace(labels=lambda *_, found=labels: found), 0.0, (), trials=9)
 
 
 def test_moments_are_those_of_the_values_inside():

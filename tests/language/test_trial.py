@@ -90,6 +90,47 @@ def test_ones_own_trial_is_simulated_and_audited_as_it_is():
     assert 0.0 < found.bound.lower <= 1.0
 
 
+WHY = "one sentence"
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        3.0,
+        "opposed",
+        ("opposed", 0.5, 0.6, Relation.GENERAL, WHY),
+        [("opposed", 0.5, 0.6)],
+        [("opposed", 0.5, 0.6, "general", WHY)],
+        [(3, 0.5, 0.6, Relation.GENERAL, WHY)],
+        [Pair("opposed", 0.5, 0.6, "general", {}, WHY)],
+        lambda: None,
+    ],
+)
+def test_pairs_of_another_shape_are_refused_in_one_sentence(pairs):
+    trial = Trial(BUILT.mechanism, *BUILT[1:], pairs=pairs)
+    with pytest.raises(InputError, match=r"each must be a jaxsel\.Pair, or \(name, data"):
+        trial.pairs()
+
+
+@pytest.mark.parametrize("given", [1.0, "1", lambda pair: 1.0, lambda pair: ("NM-gumbel", 1.0)])
+def test_a_guarantee_that_is_none_is_refused_in_one_sentence(given):
+    trial = BUILT._replace(guarantee=given)
+    with pytest.raises(InputError, match="it must be a Guarantee"):
+        trial.guarantee(BUILT.pair())
+
+
+@pytest.mark.parametrize("given", [3.0, [1.0, 2.0, 3.0], lambda labels: 3.0])
+def test_a_utility_without_a_name_is_refused_in_one_sentence(given):
+    with pytest.raises(InputError, match="one for each event, by name"):
+        BUILT._replace(utility=given).utility()
+
+
+@pytest.mark.parametrize("given", [3, lambda: "noisy_max"])
+def test_what_is_no_mechanism_is_refused_in_one_sentence(given):
+    with pytest.raises(InputError, match=r"the mechanism of a trial is (int|str); give"):
+        _ = Trial(given).mechanism
+
+
 def test_the_former_name_of_the_record_warns():
     with pytest.warns(DeprecationWarning, match=r"entry\.Built is jaxsel\.language\.trial\.Trial"):
         assert entry.Built is Trial

@@ -141,7 +141,11 @@ def gaussian_total_variation(noise_multiplier: AnyNoise) -> float:
 
 def gaussian_renyi(order: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:
     """Renyi divergence order / (2 s^2) of the Gaussian pair (inf at order inf)."""
-    return (_orders(order) / (2.0 * float(noise_multiplier) ** 2))[()]
+    orders, scale = _orders(order), float(noise_multiplier)
+    with np.errstate(over="ignore"):  # inf where no float is as large
+        if 1e-150 < scale < 1e150:
+            return (orders / (2.0 * scale**2))[()]
+        return (orders / 2.0 / scale / scale)[()]  # the square is no float
 
 
 def gaussian_tradeoff(x: npt.ArrayLike, noise_multiplier: float) -> np.ndarray:

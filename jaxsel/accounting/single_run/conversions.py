@@ -15,6 +15,7 @@ import numpy.typing as npt
 from jaxsel.accounting.numerics.optimise import LOG_ORDER_RANGE, minimise, minimise_over_orders
 from jaxsel.accounting.single_run import parameters
 from jaxsel.accounting.single_run.parameters import LEAST_DELTA
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.language.signature import validated
@@ -254,7 +255,7 @@ def zcdp_from_pure(epsilon: parameters.EpsilonFromZero) -> float:
 
     Bun & Steinke 2016, Prop. 3.3.
     """
-    return epsilon**2 / 2.0
+    return floats.square(epsilon) / 2.0
 
 
 @validated
@@ -263,13 +264,13 @@ def zcdp_to_epsilon(rho: parameters.Rho, delta: parameters.Delta) -> float:
 
     Bun & Steinke 2016, Prop. 1.3; simple and weaker than renyi_to_epsilon on order * rho.
     """
-    return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+    return rho + 2.0 * math.sqrt(rho * floats.log_inverse(delta))
 
 
 @validated
 def zcdp_rho(epsilon: parameters.EpsilonFromZero, delta: parameters.Delta) -> float:
     """The largest rho whose ``zcdp_to_epsilon`` at delta is at most epsilon."""
-    log_inverse = math.log(1.0 / delta)
+    log_inverse = floats.log_inverse(delta)
     # (sqrt(L + epsilon) - sqrt(L))^2 without the cancellation
     root = epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))
     return root**2

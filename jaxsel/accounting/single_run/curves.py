@@ -215,7 +215,7 @@ def _gaussian(scale: float) -> BaseGuarantee:
 @validated
 def discrete_gaussian(
     sigma: Annotated[float, number("in whole units", at_least=0.05, at_most=1e5)],
-    sensitivity: Annotated[int, whole("of a whole number", at_least=1)] = 1,
+    sensitivity: Annotated[int, whole("of a whole number", at_least=1, at_most=1e6)] = 1,
 ) -> BaseGuarantee:
     """The guarantee of discrete Gaussian noise on a whole number.
 

@@ -16,7 +16,10 @@ from jaxsel.language.signature import validated
 
 _Probability = Annotated[float, number("of an event", at_least=0.0, at_most=1.0)]
 _Positive = Annotated[float, positive()]
-_Size = Annotated[int, whole("how many outcomes", at_least=2)]
+# As many as memory holds.
+_Size = Annotated[int, whole("how many outcomes", at_least=2, at_most=1e5)]
+# e^epsilon is a float.
+_Moderate = Annotated[float, number("of (epsilon, delta)", above=0.0, at_most=700.0)]
 
 
 class LawPair(NamedTuple):
@@ -53,7 +56,7 @@ def bernoulli(p: _Probability, q: _Probability) -> LawPair:
 
 
 @validated
-def extreme_neighbours(p: _Probability, epsilon: Epsilon) -> tuple[float, float]:
+def extreme_neighbours(p: _Probability, epsilon: _Moderate) -> tuple[float, float]:
     """Smallest and largest success probability that is epsilon-close to p."""
     up, down = math.exp(epsilon), math.exp(-epsilon)
     # 1 - (1 - p) e^epsilon and 1 - (1 - p) e^-epsilon without cancellation near p = 0
@@ -63,7 +66,7 @@ def extreme_neighbours(p: _Probability, epsilon: Epsilon) -> tuple[float, float]
 
 
 @validated
-def three_outcome(epsilon: Epsilon, top: float = 0.2, middle: float = 1e-9) -> LawPair:
+def three_outcome(epsilon: _Moderate, top: float = 0.2, middle: float = 1e-9) -> LawPair:
     """Three blocks: best, rare middle, rest, with (top, middle e^epsilon, rest) first.
 
     On the second side the best block is e^epsilon likelier and the middle one
@@ -93,7 +96,9 @@ def three_outcome(epsilon: Epsilon, top: float = 0.2, middle: float = 1e-9) -> L
 
 
 @validated
-def approximate_three_outcome(epsilon: Epsilon, top: float, middle: float, delta: Delta) -> LawPair:
+def approximate_three_outcome(
+    epsilon: _Moderate, top: float, middle: float, delta: Delta
+) -> LawPair:
     """``three_outcome`` with probability 1 - delta, else a private best outcome.
 
     Tight in delta: one private outcome among K draws tells the sides apart.
@@ -159,7 +164,7 @@ def random_pair(
 
 @validated
 def random_pure_pair(
-    generator: np.random.Generator, size: _Size, epsilon: Epsilon, concentration: _Positive = 0.5
+    generator: np.random.Generator, size: _Size, epsilon: _Moderate, concentration: _Positive = 0.5
 ) -> LawPair:
     """A random epsilon-close pair, most of whose privacy losses are +-epsilon.
 

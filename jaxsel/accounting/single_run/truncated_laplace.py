@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxsel.accounting.single_run.parameters import Epsilon
+from jaxsel.host import floats
 from jaxsel.language.domains import probability
 from jaxsel.language.signature import validated
 
@@ -58,4 +59,7 @@ def truncated_laplace_delta(
     if level < epsilon * shift:
         cut = max(cut, min((shift - level / epsilon) / 2.0, end))
     kept = truncated_laplace_cdf(np.array([cut, cut - shift]), epsilon, truncation)
-    return float(kept[0] - math.exp(level) * kept[1])
+    if level > 20.0 and cut - shift <= -end:
+        # Nothing lies below the support; e^level would make much of what rounding leaves there.
+        return float(kept[0])
+    return float(kept[0] - floats.exp(level) * kept[1])

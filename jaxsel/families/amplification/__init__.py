@@ -1,1 +1,1 @@
-"""Private amplification: selection among private scores, with dummies."""
+"""Private amplification (Liu & Talwar 2019, Appendix C): selection among scores and dummies."""

@@ -30,29 +30,31 @@ _SCORE_TAG, _CHOICE_TAG = 0xE8, 0xE9
 def private_amplification(
     *, method: Annotated[str, choice(parameters.METHODS)] = "counts"
 ) -> Mechanism:
-    """The exponential mechanism among N random scores, capped at tau, and a heavy dummy.
+    """Chooses among N candidates with random scores and a dummy, by the exponential mechanism.
 
-    One is chosen with probability proportional to exp(epsilon_2 score); the dummy, of score
-    tau, has the weight of 1 + 1/gamma scores.
+    Each candidate draws its score, which is capped at tau. A candidate is then chosen with
+    probability proportional to exp(epsilon_2 min(score, tau)). The dummy has score tau and the
+    weight of 1 + 1/gamma candidates (Liu & Talwar 2019, Appendix C).
 
     Args:
       method: "literal" draws the N scores and holds an exponential race among them and
-        the dummy; "counts" draws how often each value occurs, from a table of all possible
-        counts, and then the chosen value.
+        the dummy; "counts" draws how many candidates have each score, from a table of all
+        possible counts, and then the chosen score.
 
-    Data: mapping with "scores", the values that a candidate may have, and
-      "probabilities", Float["scores"] if all candidates are alike, else
-      Float["candidates scores"].
-    Params: "candidates" (N; not needed if they differ), "threshold" (tau),
-      "score_epsilon" (epsilon_2, default 1; infinite keeps the scores >= tau alone),
-      "gamma" (inverse number of dummies, default 0.1).
-    Outcome and event: Int, the chosen value, the dummy last.
+    Data: mapping with "scores", Float["scores"], the values that a score may have, and
+      "probabilities", their law: Float["scores"] if all candidates have the same law, else
+      Float["candidates scores"], a law in each row.
+    Params: "candidates" (N; not needed if there is a law for each candidate), "threshold"
+      (tau), "score_epsilon" (epsilon_2, default 1; if infinite, only scores >= tau can be
+      chosen), "gamma" (inverse number of dummies, default 0.1).
+    Outcome and event: Int32[""], the index in "scores" of the chosen score; their number if the
+      dummy is chosen.
 
     Formal guarantee (claims): LT-ThmC.1, LT-ThmC.1-privacy-sharp.
 
     Raises:
-      InputError: for laws and scores that do not belong together, or too many possible
-        counts.
+      InputError: for laws that do not have one probability for each score, or, by method
+        "counts", for too many possible counts.
     """
     required = {"threshold": parameters.Threshold}
     optional = {
@@ -125,7 +127,11 @@ def private_amplification(
 
 
 def _literal(key, at_least, params):
-    """The least of independent exponentials at rates weight: the exponential mechanism."""
+    """One trial by an exponential race: every score and the dummy waits a time, the first wins.
+
+    A waiting time is exponential with the weight as its rate, so that each wins with probability
+    proportional to its weight, as the exponential mechanism asks.
+    """
     weights = jnp.asarray(params["weights"])
     at_least = jnp.asarray(at_least)
     score_key, race_key = stream.fold(key, _SCORE_TAG), stream.fold(key, _CHOICE_TAG)
@@ -151,6 +157,7 @@ def _literal(key, at_least, params):
 
 
 def _counts(key, data, params):
+    """One trial by two draws: how many candidates have each score, then which score is chosen."""
     reached, counts = jnp.asarray(data["reached"]), jnp.asarray(data["counts"])
     uniforms = [noise.uniform(noise.number(stream.fold(key, _CHOICE_TAG), i)) for i in range(2)]
     row = counts[jnp.searchsorted(reached, uniforms[0])]

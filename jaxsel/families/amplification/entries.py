@@ -33,8 +33,8 @@ def private_amplification(
     ] = 1,
     method: Annotated[str, methods(*parameters.METHODS)] = "counts",
 ):
-    """The exponential mechanism among N private scores, capped at a threshold, and dummies at it
-    (Liu & Talwar 2019, Appendix C)."""
+    """The exponential mechanism among N private scores, capped at a threshold, and dummies whose
+    score is the threshold (Liu & Talwar 2019, Appendix C)."""
 
     def made():
         from jaxsel.families.amplification.amplification import private_amplification

@@ -1,9 +1,9 @@
-"""Liu & Talwar (2019), Appendix C: private amplification with dummies, and Section 5.4.
+"""Exact laws of private amplification with dummies (Liu & Talwar 2019, Appendix C).
 
-N candidates each give a score, capped at tau. The exponential mechanism with parameter
-epsilon_2 chooses among them and a dummy of score tau and weight 1 + 1/gamma, which stands
-for 1 + 1/gamma dummies (a real weight: 1/gamma need not be whole, LT-E16). What is
-released is the chosen score, or "dummy".
+N candidates each give a score, which is capped at tau. The exponential mechanism with parameter
+epsilon_2 chooses among them and one dummy, which has score tau and the weight 1 + 1/gamma of so
+many dummies of the paper; as 1/gamma need not be whole, this weight is a real number (LT-E16).
+What is released is the chosen score, or "dummy".
 """
 
 import itertools
@@ -28,12 +28,15 @@ _Share = Annotated[float, number(at_least=0.0, at_most=1.0)]
 def capped_weights(
     scores: npt.ArrayLike, threshold: Threshold, score_epsilon: ScoreEpsilon
 ) -> np.ndarray:
-    """The weight of each score in the selection, in [0, 1]: exp(epsilon_2 (min(score, tau) - tau)).
+    """The weight of each score in the selection, exp(epsilon_2 (min(score, tau) - tau)).
 
     Args:
-      scores: of the outcomes.
+      scores: Float["scores"], the values that a score may have.
       threshold: tau, at which scores are capped.
-      score_epsilon: epsilon_2; infinity keeps the scores >= tau alone.
+      score_epsilon: epsilon_2; if infinite, scores >= tau have weight 1 and all others 0.
+
+    Returns:
+      Float64["scores"], in [0, 1].
     """
     scores = check_finite("scores", scores)
     short = np.minimum(scores - threshold, 0.0)
@@ -44,10 +47,13 @@ def capped_weights(
 
 @validated
 def compositions(total: Candidates, parts: Annotated[int, whole(at_least=1)]) -> np.ndarray:
-    """All counts of ``parts`` values among ``total`` draws, Int["rows parts"].
+    """All ways in which ``total`` draws can be divided among ``parts`` values.
+
+    Returns:
+      Int["rows parts"]: in each row the number of draws of each value, which add up to total.
 
     Raises:
-      InputError: if there are more than 200,000.
+      InputError: if there are more than 200,000 rows.
     """
     rows = math.comb(total + parts - 1, parts - 1)
     if rows > _MOST:
@@ -64,13 +70,16 @@ def compositions(total: Candidates, parts: Annotated[int, whole(at_least=1)]) ->
 
 
 def chosen_law(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray:
-    """Law of the chosen value, dummy last: Float["values+1"].
+    """Probability that each score value is chosen, averaged over the counts of candidates.
 
     Args:
       counts: Int["rows values"], how many candidates have each value.
       chances: Float["rows"], the probability of each row of counts.
       weights: Float["values"], ``capped_weights``.
       gamma: inverse number of dummies.
+
+    Returns:
+      Float["values+1"], the dummy last.
     """
     dummy = 1.0 + 1.0 / gamma
     masses = np.column_stack([counts * weights, np.full(len(counts), dummy)])
@@ -78,7 +87,15 @@ def chosen_law(counts, chances, weights: np.ndarray, gamma: float) -> np.ndarray
 
 
 def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Probability of each row of counts, Float["rows"], for independent draws from q."""
+    """The multinomial probability of each row of counts.
+
+    Args:
+      counts: Int["rows values"], each row with the same sum, the number of draws.
+      q: Float["values"], the probability of each value in one draw.
+
+    Returns:
+      Float["rows"].
+    """
     total = counts[0].sum()
     log = special.gammaln(total + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
     return np.exp(log + special.xlogy(counts, q).sum(axis=1))
@@ -88,11 +105,13 @@ def multinomial_chances(counts: np.ndarray, q: np.ndarray) -> np.ndarray:
 def amplified_law(
     probabilities: npt.ArrayLike, weights: npt.ArrayLike, candidates: Candidates, gamma: Gamma
 ) -> np.ndarray:
-    """Exact law of the chosen score of candidates that are alike, by enumerating counts of scores.
+    """Exact law of the chosen score if all candidates' scores have the same law.
+
+    It is the average over all counts of candidates by score.
 
     Args:
-      probabilities: of the possible scores.
-      weights: of each, ``capped_weights``.
+      probabilities: Float["scores"], the law of a candidate's score.
+      weights: Float["scores"], the ``capped_weights`` of the scores.
       candidates: N, how many there are.
       gamma: inverse number of dummies.
 
@@ -106,13 +125,16 @@ def amplified_law(
 
 
 def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The law of the counts of values among independent candidates.
+    """How many of several independent candidates have each value, with probabilities.
 
     Args:
-      laws: Float["candidates values"], one law per candidate; or Float["1 values"].
+      laws: Float["candidates values"], the law of each candidate's value.
 
     Returns:
       Int["rows values"], all possible counts, and Float["rows"], their probabilities.
+
+    Raises:
+      InputError: for so many candidates or values that the table of counts would be too large.
     """
     number, size = laws.shape
     counts = compositions(number, size)
@@ -134,7 +156,7 @@ def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def amplified_law_of_different(
     probabilities: npt.ArrayLike, weights: npt.ArrayLike, gamma: Gamma
 ) -> np.ndarray:
-    """Exact law of the chosen score of candidates whose scores have different laws.
+    """Exact law of the chosen score if each candidate's score has a law of its own.
 
     Args:
       probabilities: Float["candidates scores"], a law in each row.
@@ -159,7 +181,7 @@ def two_value_amplified_law(
     Args:
       gamma: inverse number of dummies.
       candidates: how many there are.
-      chance: that a score reaches the threshold.
+      chance: probability that a score reaches the threshold.
       weight: exp(epsilon_2 (score - tau)) of a score that does not.
 
     Returns:

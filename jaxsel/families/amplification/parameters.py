@@ -1,4 +1,4 @@
-"""What the parameters of private amplification may be: entry, sampler, laws and claims."""
+"""The domains of private amplification's parameters, for its entry, sampler, laws and claims."""
 
 import math
 from typing import Annotated
@@ -12,4 +12,5 @@ Threshold = Annotated[float, number("the largest score that counts")]
 ScoreEpsilon = Annotated[
     float, number("parameter of the exponential mechanism", above=0.0, at_most=math.inf)
 ]
-Gamma = Annotated[float, number("inverse number of dummies", above=0.0, below=0.25)]
+# The number of dummies is a float.
+Gamma = Annotated[float, number("inverse number of dummies", at_least=1e-300, below=0.25)]

@@ -1,1 +1,1 @@
-"""The choosing mechanism, and stable selection: scores of small total sensitivity."""
+"""The choosing mechanism and stable selection (Cohen et al. 2022, Theorems 7 and 8)."""

@@ -2,6 +2,7 @@
 
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 7. If all scores together change by at
 most k between neighbours, the loss depends on k and not on the number of candidates.
+Stable selection draws in the same way, with clipped scores.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from jaxsel.language.signature import read_params, validated
 
 Method = Annotated[str, choice(METHODS)]
 _PRIOR_TAG, _MEMBER_TAG = 0xC7, 0xC8
-_FEW = 64
+_FEW = 64  # candidates up to which every one gets a slot, so that all small inputs share a shape
 _MOST_LITERAL = 100_000  # runs of one trial
 
 
@@ -31,10 +32,10 @@ class Chosen(NamedTuple):
     """The released candidate, and its loss of utility.
 
     Attributes:
-      label: Int[Array, ""], the released candidate (or group); their number if nothing
-        is released.
-      loss: Float[Array, ""], by how much its score is below the best one; inf if nothing is
-        released. Not private.
+      label: Int[Array, ""], the released candidate (or group); the number of candidates (or
+        groups) if nothing is released.
+      loss: Float[Array, ""], by how much the candidate's score is below the best one, without
+        noise; inf if nothing is released. It is not private.
     """
 
     label: Int[Array, ""]
@@ -42,12 +43,12 @@ class Chosen(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Scored candidates, parsed from the data.
+    """The candidates and their scores, as read from the data.
 
     Attributes:
-      scores: Float64["groups"].
+      scores: Float64["groups"]; each candidate is a group of its own unless ``grouped``.
       counts: Float64["groups"], how many candidates have each score.
-      grouped: whether the data named groups; labels are then groups.
+      grouped: whether the data gives groups of identical candidates; labels are then groups.
     """
 
     scores: np.ndarray
@@ -56,7 +57,11 @@ class Candidates(NamedTuple):
 
 
 def read_candidates(data: Any) -> Candidates:
-    """Parses scores, or a mapping with "scores" and "counts"."""
+    """Reads scores, or a mapping with "scores" and "counts".
+
+    Raises:
+      InputError: for other keys, arrays that are no lists, or counts below 1.
+    """
     if not isinstance(data, Mapping):
         scores = check_finite("scores", data)
         if scores.ndim != 1:
@@ -72,15 +77,16 @@ def read_candidates(data: Any) -> Candidates:
 
 
 class _Groups(NamedTuple):
-    """Candidates by level, padded.
+    """Groups of candidates to whose equal scores noise is added, padded to a fixed number.
 
     Attributes:
-      levels: Float["groups"], the scores to which noise is added; -inf for padding.
-      sizes: Float["groups"], how many candidates there are.
-      starts: Int["groups"], index of the first label of each group.
-      choices: Float["groups"], number of labels of each group.
+      levels: Float["groups"], the score to which noise is added; -inf for padding.
+      sizes: Float["groups"], how many candidates the group has.
+      starts: Int["groups"], where the labels of the group begin in ``members``.
+      choices: Float["groups"], how many labels the group has; the winner is one of them, drawn
+        uniformly. A group that the data gives has one label, whatever its size.
       members: Int["labels"], the labels, group after group.
-      losses: Float["labels"], by label.
+      losses: Float["labels"], by how much the score of each label is below the best.
     """
 
     levels: np.ndarray
@@ -92,6 +98,11 @@ class _Groups(NamedTuple):
 
 
 def _literal_groups(found: Candidates, levels: np.ndarray, runs: int) -> _Groups:
+    """A group for every single candidate; ``runs`` is tau.
+
+    Raises:
+      InputError: if there are more runs than ``_MOST_LITERAL``.
+    """
     if found.counts.sum() * runs > _MOST_LITERAL:
         raise InputError(f'method "literal" makes at most {_MOST_LITERAL} runs; use "grouped"')
     counts = np.floor(found.counts).astype(np.int64)
@@ -110,9 +121,20 @@ def _literal_groups(found: Candidates, levels: np.ndarray, runs: int) -> _Groups
 def _level_groups(
     found: Candidates, levels: np.ndarray, groups: Annotated[int | None, whole(at_least=1)] = None
 ) -> _Groups:
-    """One group per level or named group, padded so that neighbours have equal shapes.
+    """A group for each different level, padded so that neighbouring inputs have equal shapes.
 
-    Lists of up to 64 candidates are padded to their length."""
+    Groups that the data gives stay as they are.
+
+    Args:
+      found: the candidates.
+      levels: Float["candidates"], or Float["groups"]: the scores to which noise is added.
+      groups: to how many groups the input is padded. By default it is the number of candidates
+        if these are at most 64 or all different, else the number of levels, rounded up to a
+        power of 2 that is at least 64.
+
+    Raises:
+      InputError: if there are more levels than ``groups``.
+    """
     if found.grouped:
         order, starts = np.arange(levels.size), np.arange(levels.size)
         sizes, choices = found.counts, np.ones(levels.size)
@@ -139,11 +161,12 @@ def _level_groups(
 
 
 def _label(chosen: Chosen) -> Array:
+    """The event: the released label."""
     return chosen.label
 
 
 def _noise_at(tail: Array, params) -> Array:
-    """Truncated Laplace noise that a fresh draw exceeds with probability ``tail``."""
+    """The value of truncated Laplace noise that a fresh draw exceeds with probability ``tail``."""
     truncation = params["truncation"]
     nearer = jnp.minimum(tail, 1.0 - tail)
     size = -log(truncation + 2.0 * (1.0 - truncation) * nearer)
@@ -151,13 +174,14 @@ def _noise_at(tail: Array, params) -> Array:
 
 
 def _grouped(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
-    """The best group, by one draw per group for the best of all its runs."""
+    """The best group, and whether any run was made; one draw per group is the best of its runs."""
     levels, sizes = jnp.asarray(data.levels), jnp.asarray(data.sizes)
 
     def compete(place, state):
         best, group = state
         number = noise.number(key, place.astype(jnp.uint32))
-        # The probability that a single run is made and beats the group's best.
+        # Let q be the probability that one run is made and beats the best of the group's n runs.
+        # It is distributed as 1 - U^(1/n) for uniform U, and q >= p means that no run was made.
         waiting = noise.exponential(number) / (params["runs"] * sizes[place])
         beaten = -jnp.expm1(-waiting)
         ran = beaten < p
@@ -173,7 +197,10 @@ def _grouped(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 
 
 def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
-    """Every run of every candidate, made with probability p, with noise added."""
+    """The best group, and whether any run was made, where every run of every candidate is drawn.
+
+    Each run is made with probability p, and has noise of its own.
+    """
     count = data.levels.shape[0]
     draws = jnp.arange(count, dtype=jnp.uint32)
     bound = -jnp.log(params["truncation"])
@@ -200,11 +227,12 @@ def _literal(key, p: Array, data: _Groups, params) -> tuple[Array, Array]:
 def noisy_selection(
     method: Method, read: Callable[[Any, Any], tuple[Candidates, np.ndarray, NoisySelection]]
 ) -> Mechanism:
-    """Release of the best of many runs of all candidates, scored with truncated Laplace noise.
+    """The mechanism that both selections share: the candidate of the best noisy run is released.
 
     Args:
       method: see ``choosing_mechanism``.
-      read: ``(data, params) -> (candidates, levels that carry the noise, settings)``.
+      read: ``(data, params) -> (candidates, levels, settings)``, where levels are the scores
+        to which truncated Laplace noise is added, Float["groups"].
     """
 
     def prepare(data, params):
@@ -226,6 +254,7 @@ def noisy_selection(
         group, ran = run(key, p, data, params)
         number = noise.number(stream.fold(key, _MEMBER_TAG), 0)
         choices = jnp.asarray(data.choices)[group]
+        # The uniform number may be 1, hence the minimum.
         place = jnp.minimum(jnp.floor(noise.uniform(number) * choices), choices - 1.0)
         index = jnp.asarray(data.starts)[group] + place.astype(jnp.int32)
         label, losses = look_up.pick(data.members, index), jnp.asarray(data.losses)
@@ -252,7 +281,10 @@ def noisy_selection(
 
 
 def read_settings(params: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters "epsilon", "delta", "beta" and ``own``, by name with their domains."""
+    """The parameters "epsilon", "delta", "beta" and those of ``own``, each read by its domain.
+
+    "groups" may be given, too, and is left out.
+    """
     needed = {"epsilon": Epsilon, "delta": Delta, "beta": Beta, **own}
     read = read_params(params, needed, {"groups": None})
     return {key: read[key] for key in needed}
@@ -260,7 +292,9 @@ def read_settings(params: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str
 
 @factory
 def choosing_mechanism(*, method: Method = "grouped") -> Mechanism:
-    """Release the index of the best noisy candidate, where all scores together move by at most k.
+    """Releases the candidate whose noisy score is the largest over all runs.
+
+    All scores together move by at most k between neighbours (Cohen et al. 2022, Theorem 7).
 
     Args:
       method: "literal" makes every run, as the paper writes it; "grouped" draws the
@@ -268,10 +302,11 @@ def choosing_mechanism(*, method: Method = "grouped") -> Mechanism:
 
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups.
-    Params: "epsilon" and "delta", of the whole mechanism; "beta", the failure
-    probability; "bound", k, by which all scores together may change (each changes by at
-    most 1); optionally "groups", the number of levels to pad to, for cells of a grid.
-    Outcome: Chosen; event: the released label, "none" last.
+    Params: "epsilon" and "delta", of the whole mechanism; "beta", the failure probability;
+      "bound", k, by which all scores together may change (each changes by at most 1);
+      optionally "groups", the number of groups of equal scores to which the input is padded,
+      so that the cells of a grid have equal shapes.
+    Outcome: ``Chosen``. Event: the released label; "none" comes last.
 
     Formal guarantees (claims): CL-Thm7, CL-Thm7-sharp, CL-Thm7-utility.
 

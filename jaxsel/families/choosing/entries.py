@@ -17,7 +17,7 @@ Method = Annotated[str, methods(*METHODS, help="how trials are drawn")]
 
 
 def _best(scores: np.ndarray, number: int) -> np.ndarray:
-    """1 for the ``number`` best, 0 for the others."""
+    """Float["scores"]: 1 for the ``number`` largest scores (ties by index), 0 for the others."""
     marks = np.zeros(scores.size)
     marks[np.argsort(-scores, kind="stable")[:number]] = 1.0
     return marks
@@ -33,8 +33,8 @@ def choosing_mechanism(
     method: Method = "grouped",
     bound: Bound = 2,
 ):
-    """Release the best of noisy candidates whose scores move by at most k in all (Cohen et
-    al. 2022, Theorem 7)."""
+    """Release the candidate of the best noisy score, where all scores together move by at most k
+    (Cohen et al. 2022, Theorem 7)."""
 
     def made():
         from jaxsel.families.choosing.choosing import choosing_mechanism
@@ -62,8 +62,8 @@ def stable_selection(
     rank: Rank = 1,
     shares: Shares = 6,
 ):
-    """Release the best of noisy candidates, scores clipped at the (k+1)-th largest (Cohen et
-    al. 2022, Theorem 8)."""
+    """Release the candidate of the best noisy score, where a score counts by how much it exceeds
+    the (k+1)-th largest (Cohen et al. 2022, Theorem 8)."""
 
     def made():
         from jaxsel.families.choosing.stable_selection import stable_selection

@@ -1,9 +1,9 @@
 """Selection among noisy candidates: the choosing mechanism and stable selection.
 
-Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorems 7 and 8. Every candidate is run up
-to tau times, each time with the same probability p, p uniform and drawn once; a run adds
-truncated Laplace noise to the candidate's score; the index of the best run is released.
-Identical candidates are one group, so that m = 1e30 of them cost no more than one.
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorems 7 and 8. Every candidate may run tau times.
+Each of these runs is made with probability p, which is uniform on (0, 1) and drawn once for all.
+A run adds truncated Laplace noise to its candidate's score. The candidate of the best run is
+released. Candidates with equal scores are one group, so that 1e30 of them cost no more than one.
 """
 
 import math
@@ -24,9 +24,9 @@ from jaxsel.language.domains import positive, probability
 from jaxsel.language.signature import validated
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_EXACT_DEGREE = 63  # up to here Gauss-Legendre in p is exact
+_EXACT_DEGREE = 63  # of polynomials in p, up to which one Gauss-Legendre rule is made exact
 _CHUNK = 4_000_000  # numbers held at once
-_FINEST = 20  # powers of 4 into which p and the ends of the noise are divided
+_FINEST = 20  # the shortest panel, near p = 0 or an end of the noise, is 4^-20 of the longest
 
 
 class NoisySelection(NamedTuple):
@@ -50,14 +50,15 @@ class NoisySelection(NamedTuple):
 
 @validated
 def choosing_settings(epsilon: Epsilon, delta: Delta, beta: Beta, bound: Bound) -> NoisySelection:
-    """Settings with which the choosing mechanism is (epsilon, delta)-DP: Theorem 7.
+    """Settings with which the choosing mechanism is (epsilon, delta)-DP by Theorem 7.
 
-    Noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta).
+    The noise is TLap(epsilon/3, delta beta/(5 k)), and tau = ceil(4/beta).
 
     Args:
       epsilon, delta: of the whole mechanism.
-      beta: chance of failure.
-      bound: k, by which all scores together may change; each changes by at most 1.
+      beta: probability with which the loss may exceed the theorem's bound.
+      bound: k, the most by which all scores together may change between neighbours; each
+        changes by at most 1.
     """
     return NoisySelection(epsilon / 3.0, delta * beta / (5.0 * bound), math.ceil(4.0 / beta))
 
@@ -66,14 +67,14 @@ def choosing_settings(epsilon: Epsilon, delta: Delta, beta: Beta, bound: Bound) 
 def stable_settings(
     epsilon: Epsilon, delta: Delta, beta: Beta, rank: Rank, *, shares: Shares = 6
 ) -> NoisySelection:
-    """Settings with which stable selection is (epsilon, delta)-DP: Theorem 8.
+    """Settings with which stable selection is (epsilon, delta)-DP by Theorem 8.
 
-    Noise TLap(epsilon/shares, delta beta/(10 k)), tau = ceil(2/beta).
+    The noise is TLap(epsilon/shares, delta beta/(10 k)), and tau = ceil(2/beta).
 
     Args:
       epsilon, delta: of the whole mechanism.
-      beta: chance of failure.
-      rank: k, the number of scores above the clipping level.
+      beta: probability with which the loss may exceed the theorem's bound.
+      rank: k; scores count by how much they exceed the (k+1)-th largest.
       shares: 6, or 3 as printed, which is not (epsilon, delta)-DP (CL-E13, CL-E20).
     """
     return NoisySelection(epsilon / shares, delta * beta / (10.0 * rank), math.ceil(2.0 / beta))
@@ -83,12 +84,18 @@ def stable_settings(
 def clipped_scores(
     scores: npt.ArrayLike, rank: Rank, counts: npt.ArrayLike | None = None
 ) -> np.ndarray:
-    """By how much each score exceeds the (k+1)-th largest, or 0; Float["groups"].
+    """By how much each score exceeds the (k+1)-th largest, or 0 if it does not.
 
     Args:
       scores: Float["groups"].
       rank: k, below the number of candidates.
-      counts: how many candidates have each score; default one.
+      counts: Float["groups"], how many candidates have each score; default one.
+
+    Returns:
+      Float64["groups"], in units of the scores.
+
+    Raises:
+      InputError: if there are not more than k candidates.
     """
     scores = check_finite("scores", scores)
     sizes = np.ones(scores.size) if counts is None else np.asarray(counts, np.float64)
@@ -106,8 +113,11 @@ def clipped_scores(
 
 
 def _prior_rule(degree: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of p uniform on (0, 1), for products of ``degree`` factors
-    1 - p G: exact for few, panels that shrink towards 0 for many."""
+    """Nodes and weights of a quadrature over p, which is uniform on (0, 1).
+
+    The integrands are products of ``degree`` factors 1 - p G. For a low degree the rule is exact.
+    A product of many factors decays within p = 1/degree, so the panels shrink towards 0.
+    """
     if degree <= _EXACT_DEGREE:
         nodes, weights = np.polynomial.legendre.leggauss(int(degree) // 2 + 1)
         return (nodes + 1.0) / 2.0, weights / 2.0
@@ -119,11 +129,16 @@ def _prior_rule(degree: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _score_rule(levels, runs, settings: NoisySelection):
-    """Nodes and weights for the best noisy score.
+    """Nodes and weights of a quadrature over the best noisy score.
 
-    Near the upper end of a group's noise its tail is truncation * rate * (distance), so the
-    panels shrink until even all its runs together have negligible probability in the last
-    one.
+    Near the upper end of a group's noise, the probability of noise beyond a point is about
+    truncation * rate * (distance to the end). The panels shrink towards this end until all runs
+    of the group together have a negligible probability in the last panel.
+
+    Args:
+      levels: Float["groups"], the scores without noise.
+      runs: Float["groups"], tau times the number of candidates of each group.
+      settings: of the noise.
     """
     end, unit = settings.support, 1.0 / settings.rate
     edges = [levels, levels - end, levels + end]
@@ -143,21 +158,24 @@ def _upper_tail(x: np.ndarray, settings: NoisySelection) -> np.ndarray:
 
 
 def group_law(levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelection) -> np.ndarray:
-    """Exact law of the group of the selected candidate, nothing last.
+    """Exact law of the group that the selected candidate belongs to.
 
     P[group g] = E_p of the integral over y of n_g tau p f_g/(1 - p G_g) prod_h (1 - p
-    G_h)^(tau n_h), f_g and G_g being the density and upper tail of one run at y. The
-    largest group gets the remaining probability, since its density may be too narrow for
-    quadrature.
-    Absolute error about 1e-12.
+    G_h)^(tau n_h), where f_g and G_g are the density and the upper tail of one run's noisy score
+    at y, and n_g is the size of the group. The largest group gets the remaining probability,
+    since the density of its best run may be too narrow for quadrature. The absolute error is
+    about 1e-12.
 
     Args:
-      levels: Float["groups"], different scores.
+      levels: Float["groups"], the scores without noise, all different.
       counts: Float["groups"], how many candidates have each, >= 1.
       settings: noise and runs.
 
     Returns:
-      Float["groups + 1"], float64.
+      Float64["groups + 1"]; the last is the probability that no run is made.
+
+    Raises:
+      InputError: if counts are below 1 or not as many as levels.
     """
     levels = check_finite("levels", levels)
     counts = check_finite("counts", counts)
@@ -167,6 +185,7 @@ def group_law(levels: npt.ArrayLike, counts: npt.ArrayLike, settings: NoisySelec
     tau = float(settings.runs)
     runs = tau * counts
     law = np.zeros(levels.size + 1)
+    # None of n possible runs is made with probability E (1 - p)^n = 1/(n + 1), as p is uniform.
     law[-1] = 1.0 / (runs.sum() + 1.0)
     rest = max(range(levels.size), key=lambda g: (counts[g], levels[g]))
     if levels.size > 1:
@@ -200,16 +219,20 @@ def spent_delta(
     settings: NoisySelection,
     counts: npt.ArrayLike | None = None,
 ) -> float:
-    """A delta that suffices at ``epsilon`` for neighbours with these score changes.
+    """A delta that suffices at ``epsilon`` for neighbours whose scores differ by ``shifts``.
 
-    1 - E_p prod_i (1 - p delta_i)^tau, delta_i being the exact delta of candidate i at
-    epsilon/3; at most tau sum delta_i/2 (Theorem 1 has tau sum delta_i).
+    It is 1 - E_p prod_i (1 - p delta_i)^tau, where delta_i is the exact delta at epsilon/3 of
+    candidate i's noisy score. That is at most tau sum delta_i/2, half of what Theorem 1 of Cohen
+    et al. 2022 states.
 
     Args:
-      shifts: Float["candidates"], |f_i(D) - f_i(D')|; zeros may be omitted.
+      shifts: Float["candidates"], f_i(D) - f_i(D'); zeros may be omitted.
       epsilon: of the whole selection.
       settings: noise and runs.
-      counts: number of candidates with each change; default one.
+      counts: Float["candidates"], how many candidates have each change; default one.
+
+    Returns:
+      The delta, in [0, 1].
     """
     level = epsilon / 3.0
     moves = np.abs(check_finite("shifts", shifts))
@@ -235,19 +258,21 @@ def needed_lead(
     settings: NoisySelection,
     failure: Annotated[float, probability("that none of the best wins")],
 ) -> float:
-    """The lead over all others at which one of the best wins except with a given probability.
+    """The lead of the best score at which a best candidate wins but for probability ``failure``.
 
     Args:
       first: how many candidates share the best score, >= 1.
-      others: number of other candidates, all with one score, >= 1.
+      others: how many other candidates there are, which share one score, >= 1.
       settings: noise and runs.
-      failure: that probability; 1/(runs (first + others) + 1) or less needs an infinite lead.
+      failure: probability that no best candidate wins. As no run at all is made with probability
+        1/(runs (first + others) + 1), no lead is enough for this or less.
 
     Returns:
       The least such lead, >= 0, within 1e-6 of the noise's scale; inf if none suffices.
     """
 
     def missing(lead: float) -> float:
+        """By how much the chance of the best falls short of 1 - failure."""
         law = group_law([lead, 0.0], [first, others], settings)
         return float(1.0 - failure - law[0])
 

@@ -1,11 +1,11 @@
-"""What the parameters of both selections may be, for their entries, factories, laws and claims."""
+"""The domains of the parameters of the choosing mechanism and of stable selection."""
 
 from typing import Annotated
 
 from jaxsel.language.domains import number, whole
 
 METHODS = ("grouped", "literal")
-_LEAST = 1e-150  # beta delta must not underflow
+_LEAST = 1e-150  # the product beta delta must not underflow in float64
 
 Epsilon = Annotated[float, number("of the whole release", at_least=1e-12, at_most=1.0)]
 Delta = Annotated[float, number("of the whole release; sets the noise", above=_LEAST, below=1.0)]

@@ -1,4 +1,4 @@
-"""Stable selection: a loss without log m where few candidates lead the others.
+"""Stable selection: where few of m candidates lead all others, the loss does not grow with m.
 
 Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Theorem 8.
 """
@@ -16,7 +16,9 @@ from jaxsel.language.base import Mechanism, factory
 
 @factory
 def stable_selection(*, method: Method = "grouped", shares: Shares = 6) -> Mechanism:
-    """Release the index of the best of max(f_i - Q, 0) + noise, Q the (k+1)-th largest score.
+    """Releases the candidate whose max(f_i - Q, 0) + noise is the largest over all runs.
+
+    Here f_i are the scores and Q is the (k+1)-th largest of them (Cohen et al. 2022, Theorem 8).
 
     Args:
       method: "literal" makes every run, as the paper writes it; "grouped" draws the
@@ -27,8 +29,10 @@ def stable_selection(*, method: Method = "grouped", shares: Shares = 6) -> Mecha
     Data: scores, Float["m"]; or {"scores", "counts"} for groups of identical
       candidates, of any size; labels are then groups. Each score moves by at most 1.
     Params: "epsilon" and "delta", of the whole mechanism; "beta", the failure probability;
-    "rank", k; optionally "groups", the number of levels to pad to, for cells of a grid.
-    Outcome: Chosen, its loss before clipping; event: the released label, "none" last.
+      "rank", k; optionally "groups", the number of groups of equal clipped scores to which the
+      input is padded, so that the cells of a grid have equal shapes.
+    Outcome: ``Chosen``, whose loss is that of the scores before clipping.
+    Event: the released label; "none" comes last.
 
     Formal guarantees (claims): CL-Thm8, CL-Thm8-sharp, CL-Thm8-utility.
 

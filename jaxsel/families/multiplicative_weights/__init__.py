@@ -1,1 +1,1 @@
-"""Private multiplicative weights: answers to many linear queries, and adaptive analysis."""
+"""Private multiplicative weights: answers to many linear queries, and adaptive data analysis."""

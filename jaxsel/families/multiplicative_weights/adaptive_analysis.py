@@ -1,11 +1,11 @@
 """An analyst who overfits the data adaptively, and mechanisms that prevent it.
 
 n rows are drawn from a population on a finite universe. The analyst asks random linear
-queries about the rows, weights each by the error of its answer for the population, and asks
-last for the set of cells that win the weighted vote: with exact answers, a query whose mean
-over the rows exceeds the population's by overfitting (the boosting attack of Dwork et al.
-2015, "The reusable holdout"). An accurate answer is near the POPULATION's (Cohen et al.
-2022, Theorems 10 and 12).
+queries about the rows. Every query then votes for its cells, with the error of its answer for
+the population as its weight, and the analyst asks last for the set of cells that win. With
+exact answers this set overfits: its mean over the rows exceeds that over the population (the
+boosting attack of Dwork et al. 2015, "The reusable holdout"). Cohen et al. 2022, Theorems 10
+and 12, promise that all answers are near those of the population.
 """
 
 from collections.abc import Mapping
@@ -34,12 +34,12 @@ class Analysis(NamedTuple):
     """The result of one analysis.
 
     Attributes:
-      answer: Float[""], the last query's, as released.
-      empirical: Float[""], its true mean over the rows.
-      population: Float[""], its true mean over the population.
-      max_error: Float[""], the largest distance of any answer from the population's.
-      max_sample_error: Float[""], the largest distance of any answer from the rows'.
-      updates: Int[""], of the hypothesis; 0 without one.
+      answer: Float[""], the released answer to the last query.
+      empirical: Float[""], the mean of the last query over the rows.
+      population: Float[""], the mean of the last query over the population.
+      max_error: Float[""], the largest distance of any answer from the mean over the population.
+      max_sample_error: Float[""], the largest distance of any answer from the mean over the rows.
+      updates: Int[""], how often the hypothesis was updated; 0 if there is none.
     """
 
     answer: Float[Array, ""]
@@ -56,27 +56,28 @@ def adaptive_analysis(
     *,
     protection: Annotated[str, choice(PROTECTIONS)] = "none",
 ) -> Mechanism:
-    """m random queries about n rows, and a last query that is chosen by their answers.
+    """Asks m random queries about n rows, and a last query that their answers suggest.
 
-    Query j is a fair random subset of the cells; the vote of cell x is the sum of
+    Query j is a uniformly random subset of the cells. The vote of cell x is the sum over j of
     (answer_j - population_j)(q_j(x) - 1/2), and the last query is the set of cells with a
-    positive vote. With exact answers and many queries it is the set of cells that the
-    rows hold too often, whose mean over the rows exceeds the population's by their total
-    variation distance.
+    positive vote. With exact answers and many queries, these are the cells whose share of the
+    rows exceeds their share of the population; the means of this query differ by the total
+    variation distance between rows and population.
 
     Args:
       rows: n.
-      protection: of the answers: "none", "laplace" or "gaussian" noise of one scale,
-        "weights", the multiplicative weights of Hardt & Rothblum (Theorem 9), or
-        "repetitive", those with the repetitive sparse vector (Theorem 11). An answer of
-        the last two that lies outside [0, 1] is moved to its end.
+      protection: how answers are protected. "none" answers exactly; "laplace" and "gaussian"
+        add noise of one scale; "weights" is the mechanism of Hardt & Rothblum 2010 (Cohen et al.
+        2022, Theorem 9), "repetitive" the one with the repetitive sparse vector (Theorem 11).
+        Answers of the last two are clipped to [0, 1].
 
-    Data: Float["cells"], proportions of the population; or a mapping with "population" and
-    "table", Int["cells"], n rows that are given and not drawn.
+    Data: Float["cells"], the shares of the population, from which n rows are drawn; or a mapping
+      with these as "population", and with "table", Int["cells"], n rows that are given.
     Params: "queries", m >= 1, the number of queries before the last one; and "noise_scale"
-      (for noise), or the settings of ``hardt_rothblum`` or ``repetitive``.
-    Outcome: Analysis; event: in which of 40 bins of [-1, 1] the last answer minus the
-      population's lies.
+      (for "laplace" and "gaussian"), or the settings of ``hardt_rothblum`` or ``repetitive``.
+    Outcome: ``Analysis``.
+    Event: which of 40 equal bins of [-1, 1] holds the last answer minus the last query's mean
+      over the population.
 
     Formal guarantees (claims): CL-Thm9-budget and CL-Thm11-budget with respect to the
       rows; CL-Thm10-accuracy and CL-Thm12-accuracy.
@@ -174,13 +175,23 @@ def adaptive_analysis(
 
 
 def _gap_bin(outcome: Analysis) -> Array:
+    """The bin, from 0, that holds the last answer minus the population's: Int32[""]."""
     gap = outcome.answer - outcome.population
     found = jnp.floor((gap + 1) * (_BINS / 2)).astype(jnp.int32)
     return jnp.clip(found, 0, _BINS - 1)
 
 
 def _given_rows(data: Mapping[str, Any], cells: int, rows: int) -> np.ndarray:
-    """Shares of the rows of a given table."""
+    """The share of the rows that each cell of a given table holds: Float64["cells"].
+
+    Args:
+      data: mapping with "population" and "table".
+      cells: how many cells the universe has.
+      rows: n, how many rows the table must hold.
+
+    Raises:
+      InputError: for other keys, another number of cells or of rows, or parts of rows.
+    """
     table = check_finite("the table", data.get("table", ()))
     if set(data) != {"population", "table"} or table.shape != (cells,):
         raise InputError("rows are given by a population and a table, one number each a cell")
@@ -191,7 +202,13 @@ def _given_rows(data: Mapping[str, Any], cells: int, rows: int) -> np.ndarray:
 
 
 def _drawn(key: stream.Key, cdf, rows: int) -> Float[Array, "cells"]:  # noqa: F821
-    """Shares of ``rows`` independent rows."""
+    """The share of each cell among ``rows`` rows that are drawn from the population.
+
+    Args:
+      key: of the draws.
+      cdf: Float["cells"], the cumulative shares of the population.
+      rows: n.
+    """
     numbers = jnp.arange(rows, dtype=jnp.uint32)
     u = noise.uniform(noise.number(key, numbers, noise.widest_precision()))
     # u lies in (0, 1]: the cell whose interval (cdf before, cdf] holds it.
@@ -200,7 +217,7 @@ def _drawn(key: stream.Key, cdf, rows: int) -> Float[Array, "cells"]:  # noqa: F
 
 
 def _subset(key: stream.Key, number, cells: int) -> Int[Array, "cells"]:  # noqa: F821
-    """A uniformly random subset, one bit of random words per cell."""
+    """Query ``number`` of the analyst: each cell is 1 or 0 by one fair random bit of its own."""
     pairs = -(-cells // 64)
     draws = number.astype(jnp.uint32) * jnp.uint32(pairs)
     first, second = stream.words(key, draws + jnp.arange(pairs, dtype=jnp.uint32))

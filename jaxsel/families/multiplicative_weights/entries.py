@@ -1,4 +1,4 @@
-"""The catalogue entries of private multiplicative weights."""
+"""The catalogue entries of private multiplicative weights and of adaptive analysis."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from jaxsel.language.trial import Trial, Values
 
 @dataclasses.dataclass(frozen=True)
 class _Counts(Numbers):
-    """Lists of whole numbers."""
+    """The domain of lists of whole numbers."""
 
     def describe(self) -> str:
         """See ``Domain``."""
@@ -33,7 +33,7 @@ _TABLE = _Counts(
 _QUERIES = "how many are asked; to tell paths apart at most 8"
 
 Table = Annotated[Any, _TABLE]
-# Narrower than what the mechanisms take: a trial of the catalogue ends soon.
+# Narrower than the domains of the mechanisms, so that every trial of the catalogue is short.
 Queries = Annotated[int, whole(_QUERIES, at_least=1, at_most=10_000)]
 Updates = Annotated[int, whole("most updates of the hypothesis", at_least=1, at_most=100)]
 Rate = Annotated[float, number("learning rate of an update", above=0.0, at_most=100.0)]
@@ -43,7 +43,7 @@ Failures = Annotated[int, whole("failed batches at which it halts", at_least=1, 
 
 @dataclasses.dataclass(frozen=True)
 class _Answers:
-    """What answers: settings that all three mechanisms have."""
+    """Settings of the hypothesis and of its budget, which all three mechanisms have."""
 
     epsilon: parameters.Epsilon = 4
     updates: Updates = 1
@@ -62,12 +62,16 @@ class _Tests:
 
 
 def _values(table: np.ndarray, *settings: Any) -> Values:
-    """The settings of an entry by name."""
+    """The settings of an entry by name: its table, and the fields of its groups of settings."""
     return {"table": table} | {k: v for each in settings for k, v in vars(each).items()}
 
 
 def _params(values: Values) -> dict[str, Any]:
-    """The parameters that both mechanisms take."""
+    """The parameters that both mechanisms take, from the settings of an entry by name.
+
+    Raises:
+      InputError: for a table without rows.
+    """
     table = values["table"]
     if table.sum() == 0.0:
         raise InputError("table holds no rows; it must hold at least one")
@@ -81,7 +85,14 @@ def _params(values: Values) -> dict[str, Any]:
 
 
 def _moved(table):
-    """One row moves to another cell; the analyst assumes the first table on both sides."""
+    """Pairs of tables between which one row moves from one end of the universe to the other.
+
+    The analyst "worst" assumes the first table on both sides, since ``_params`` makes the
+    reference of it.
+
+    Raises:
+      InputError: for a table without a row in its first and its last cell.
+    """
     if table[0] == table[-1] == 0.0:
         raise InputError("table has no row at either end that could move")
     for name, source, target in (("last", -1, 0), ("first", 0, -1)):
@@ -130,7 +141,11 @@ def private_multiplicative_weights(
 
 
 def weights_shares(values: Values) -> dict[str, Any]:
-    """Half of epsilon for the restarts of the sparse vector, half for the answers."""
+    """How epsilon is divided: half for k sparse vectors, half for k answers, in equal parts.
+
+    Returns:
+      The parameters of the claim CL-Thm9-budget, by name.
+    """
     each = values["epsilon"] / 2.0 / values["updates"]
     return {"updates": values["updates"], "test": each, "answer": each}
 
@@ -167,7 +182,8 @@ def repetitive_multiplicative_weights(
     tests: _Tests = _Tests(),
     method: Annotated[str, methods("literal", "jump", help="see the guide")] = "jump",
 ):
-    """The same with the repetitive sparse vector, which also rejects bad answers."""
+    """Answer adaptive linear queries from a hypothesis that a repetitive sparse vector corrects,
+    which also rejects bad answers."""
 
     def made():
         from jaxsel.families.multiplicative_weights.repetitive import repetitive
@@ -186,7 +202,11 @@ def repetitive_multiplicative_weights(
 
 
 def repetitive_shares(values: Values) -> dict[str, Any]:
-    """Half of epsilon for the one sparse vector, half for the answers."""
+    """How epsilon is divided: half for the one sparse vector, half for k answers in equal parts.
+
+    Returns:
+      The parameters of the claim CL-Thm11-budget, by name.
+    """
     half, gamma = values["epsilon"] / 2.0, values["gamma"]
     failures, answers = values["max_failures"], values["updates"]
     return {
@@ -236,8 +256,8 @@ def adaptive_analysis(
     answers: _Answers = _Answers(),
     tests: _Tests = _Tests(),
 ):
-    """Answer random queries and the one that their answers suggest, near a population's
-    values, from rows drawn from it."""
+    """Answer random queries about rows, and the query that the answers suggest, so that all
+    answers are near those of the population that the rows come from."""
 
     def made():
         from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis

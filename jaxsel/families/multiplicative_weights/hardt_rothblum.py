@@ -1,6 +1,6 @@
-"""Private multiplicative weights of Hardt & Rothblum 2010, as stated by Dwork & Roth 2014.
+"""Private multiplicative weights of Hardt & Rothblum 2010, as Dwork & Roth 2014 state them.
 
-Section 4.2 of Dwork & Roth; Cohen et al. 2022, Theorem 9 and Section 4.3.1.
+They stand in Section 4.2 of Dwork & Roth, and in Cohen et al. 2022, Theorem 9 and Section 4.3.1.
 """
 
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ class Weights(NamedTuple):
     """The state of the mechanism between queries.
 
     Attributes:
-      level: Float[""], the threshold with its noise.
-      hypothesis: Float["cells"], h.
+      level: Float[""], the threshold with its present noise.
+      hypothesis: Float["cells"], h, the shares by which queries are answered.
       updates: Int[""], number of updates so far.
     """
 
@@ -55,23 +55,31 @@ class Weights(NamedTuple):
 
 
 def as_arrays(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings among parameters that have been read, as NumPy numbers."""
+    """The ``SETTINGS`` among parameters that have been read, as NumPy scalars by name."""
     found: dict[str, Any] = {name: np.float64(params[name]) for name in SETTINGS}
     return found | {"max_updates": np.int32(min(params["max_updates"], 2**31 - 1))}
 
 
 def _laplace(key: stream.Key, tag: int, draw, scale) -> Float[Array, ""]:
+    """Laplace noise number ``draw`` of the stream that ``tag`` names, with this scale."""
     precision = noise.widest_precision()
     return scale * noise.variate("laplace", stream.fold(key, tag), draw, precision)
 
 
 def _level(key: stream.Key, count, params) -> Float[Array, ""]:
+    """The threshold with fresh noise, after ``count`` updates."""
     off = _laplace(key, _THRESHOLD_TAG, count, params["threshold_scale"])
     return params["threshold"] + off
 
 
 def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
-    """The uniform hypothesis and the first noisy threshold."""
+    """The state before the first query: the uniform hypothesis and the first noisy threshold.
+
+    Args:
+      key: of the noises.
+      cells: |X|, cells of the universe.
+      params: the settings, as ``as_arrays`` makes them.
+    """
     level = _level(key, jnp.int32(0), params)
     return Weights(level, jnp.full((cells,), 1.0 / cells, level.dtype), jnp.int32(0))
 
@@ -83,8 +91,8 @@ def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str
       key: of the noises.
       weights: the state before the query.
       query: Float["cells"] in [0, 1].
-      truth: its true answer.
-      params: the settings, as arrays.
+      truth: its true answer q(D).
+      params: the settings, as ``as_arrays`` makes them.
       i: the number of the query, from 0.
     """
     guess = query @ weights.hypothesis
@@ -104,30 +112,29 @@ def respond(key: stream.Key, weights: Weights, query, truth, params: Mapping[str
 
 @factory
 def hardt_rothblum(
-    queries: parameters.Queries,
+    queries: parameters.FewQueries,
     *,
     analyst: parameters.Analyst = "pool",
     event: parameters.Event = "updates",
 ) -> Mechanism:
     """Answers from the hypothesis h, or from the data where a sparse vector finds h inaccurate.
 
-    For each query, if |q(D) - q(h)| + Lap(query_scale) reaches the threshold plus its
-    noise Lap(threshold_scale), the answer is v = q(D) + Lap(answer_scale), h is updated,
-    and the threshold gets fresh noise; else the answer is q(h). After ``max_updates`` of
-    these all answers are q(h).
+    If |q(D) - q(h)| + Lap(query_scale) reaches the threshold plus its noise Lap(threshold_scale),
+    the answer to query q is v = q(D) + Lap(answer_scale), h is updated, and the threshold gets
+    fresh noise. Otherwise the answer is q(h). After ``max_updates`` updates all answers are q(h).
 
     Args:
       queries: m, the largest number of queries.
       analyst: "pool", "random" or "worst", see ``universe.next_query``.
-      event: "updates", the number of updates; or "path", their queries and directions, for
-        at most 8 queries.
+      event: "updates", the number of updates; or "path", at which queries h was updated and in
+        which direction, for at most 8 queries.
 
     Data: Int["cells"], the number of rows in each cell of the universe.
     Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
-      ``universe.prepare_universe``); "threshold", "rate" (of the update), "max_updates",
-      "threshold_scale", "query_scale" and "answer_scale", as
-      ``settings.hardt_rothblum`` chooses them.
-    Outcome: Interaction.
+      ``universe.prepare_universe``); "threshold", "rate" (the learning rate), "max_updates",
+      "threshold_scale", "query_scale" and "answer_scale", as ``settings.hardt_rothblum``
+      chooses them.
+    Outcome: ``universe.Interaction``.
 
     Formal guarantees (claims): CL-Thm9.
     """

@@ -1,8 +1,9 @@
 """Exact laws of short interactions with private multiplicative weights.
 
-An interaction is a path in a tree: at each query the mechanism updates, with the noisy
-answer below or above the hypothesis', or it does not. All conditional probabilities are
-quadratures over single Laplace noises, so m queries have an exact law on 3^m paths.
+An interaction is a path in a tree with three branches at each query: the hypothesis is not
+updated, or it is updated by a noisy answer below its own answer, or by one that is not below.
+The probability of each branch is an integral over a single noise or over p, so that the law of m
+queries on 3^m paths is computed exactly.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +17,11 @@ from jaxsel.families.multiplicative_weights.updates import updated
 from jaxsel.families.sparse_vector.halting_law import halting_law
 
 _REACH = 38.0  # scales of Laplace noise, beyond which the tail is below 1e-16
-TIE = 1e-12  # tolerance for equal proportions, for the worst-case analyst
+TIE = 1e-12  # shares that differ by less are equal to the worst-case analyst, despite rounding
 
 
 def _question(table: Mapping[str, Any], analyst: str) -> Callable[..., np.ndarray]:
-    """(h, i) -> query number i."""
+    """The analyst as a function (h, i) -> query number i, Float["cells"]."""
     queries, reference = table["queries"], table["reference"]
     if analyst == "worst":
         return lambda h, i: (reference - h > TIE).astype(np.float64)
@@ -34,7 +35,13 @@ def _laplace_below(x: float, scale: float) -> float:
 
 
 def _events(law: np.ndarray, queries: int, paths: bool) -> np.ndarray:
-    """The law of paths, or of the number of updates."""
+    """The law of paths as it is, or the law of the number of updates that follows from it.
+
+    Args:
+      law: Float["3^m"], of the paths in base 3.
+      queries: m.
+      paths: whether the law of paths is wanted.
+    """
     if paths:
         return law
     digits = np.arange(3**queries)
@@ -53,20 +60,31 @@ def hardt_rothblum_law(
     """The exact law of the updates that the mechanism of Theorem 9 makes.
 
     Args:
-      table: "shares" and "reference", Float["cells"]; "queries", Float["pool cells"].
+      table: "shares" and "reference", Float["cells"]; "queries", Float["pool cells"]; as
+        ``universe.prepare_universe`` makes them.
       settings: "threshold", "rate", "threshold_scale", "query_scale", "answer_scale" and
         "max_updates".
-      queries: m, a small number.
-      analyst: "pool" or "worst".
+      queries: m, a small number, since all 3^m paths are enumerated.
+      analyst: "pool" or "worst"; see ``universe.next_query``.
       paths: whether to return the law of paths instead of that of the number of updates.
 
     Returns:
-      Float[np.ndarray, "3^m"] in base 3, or Float[np.ndarray, "m+1"].
+      Float64["3^m"], by the path as a number in base 3 (``universe.Interaction``); or
+      Float64["m+1"], by the number of updates.
     """
     shares, ask = table["shares"], _question(table, analyst)
     law = np.zeros(3**queries)
 
     def walk(start: int, h: np.ndarray, done: int, path: int, weight: float) -> None:
+        """Adds the paths that reach query ``start`` with probability ``weight`` to the law.
+
+        Args:
+          start: number of the next query.
+          h: the hypothesis.
+          done: how many updates were made.
+          path: the digits so far, in base 3.
+          weight: probability of these digits.
+        """
         rest = queries - start
         if rest == 0 or done == settings["max_updates"]:
             law[path * 3**rest] += weight
@@ -95,22 +113,33 @@ def hardt_rothblum_law(
 
 
 class _SparseVector:
-    """Questions to Algorithm 3 at all quadrature nodes of p at once."""
+    """The repetitive sparse vector (Cohen et al. 2022, Algorithm 3), at many values of p at once.
+
+    All questions of an interaction share p, over which the law is integrated. ``log_p`` and
+    ``weights`` are the nodes and weights of this quadrature.
+    """
 
     def __init__(self, settings: Mapping[str, Any]):
         self.distance = float(settings["distance"])
         self.scale = float(settings["test_scale"])
         self.tau = float(settings["repetitions"])
         gamma = float(settings["gamma"])
-        # For p below e^-depth a batch passes with probability tau p at most, and p has
-        # weight p^gamma.
+        # A smaller p than e^-depth is as good as 0: then a batch fails with probability tau p at
+        # most, and so small a p has itself the probability p^gamma.
         depth = (40.0 + np.log(self.tau)) / (1.0 + gamma)
         nodes, step = panels([-depth, 0.0], min(2.0, 6.0 / gamma))
         self.log_p = np.append(nodes, -np.inf)
         self.weights = np.append(step * gamma * np.exp(gamma * nodes), np.exp(-gamma * depth))
 
     def batches(self, level: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """log A and log B at levels f - t, any shape times nodes of p."""
+        """The log-probabilities that a batch passes: log A and log B, Float["... nodes"].
+
+        A batch is up to tau Tests of one hypothesis, and passes if none of them refutes it. A is
+        for "the value is below the threshold", B for "it is above threshold - distance".
+
+        Args:
+          level: Float["..."], the tested values minus their threshold.
+        """
 
         def tail(x):
             half = 0.5 * np.exp(-np.abs(x) / self.scale)
@@ -124,10 +153,15 @@ class _SparseVector:
         return log_a, log_b
 
     def answers(self, level: npt.ArrayLike, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities of bottom and of top with each number of failures below ``most``.
+        """The probabilities that a question is answered after so many failed batches.
+
+        Args:
+          level: Float["..."], the tested values minus their threshold.
+          most: k', the number of failed batches at which the sparse vector halts.
 
         Returns:
-          bottom, top: Float["... nodes most"].
+          Float["... nodes most"] for the answer "bottom", and the same for "top": entry f of the
+          last axis is the probability of this answer after f failed batches.
         """
         log_a, log_b = self.batches(level)
         fail_a, fail_b = -np.expm1(log_a), -np.expm1(log_b)
@@ -145,7 +179,12 @@ class _SparseVector:
 
 
 def _convolved(alive: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """The law of the sum of failures, restricted to sums below the limit."""
+    """The law of the failed batches in all, after a question; sums that reach k' are dropped.
+
+    Args:
+      alive: Float["... failures"], the law of the failed batches so far.
+      more: Float["... failures"], that of the failed batches of the question.
+    """
     total = np.zeros_like(alive)
     size = alive.shape[-1]
     for failures in range(size):
@@ -180,9 +219,14 @@ def repetitive_law(
     width = min(scale, vector.scale)
 
     def draw(guess: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Laws of one noisy answer: rejected, accepted below the guess, accepted above it.
+        """What becomes of one noisy answer, by the batches that fail while it is checked.
 
-        guess is the hypothesis' answer minus the true one. Each is Float["nodes failures"].
+        Args:
+          guess: the hypothesis' answer minus the true one.
+
+        Returns:
+          The probabilities that it is rejected, accepted below the hypothesis' answer, and
+          accepted above it, each Float["nodes failures"].
         """
         cuts = np.concatenate([edges, -edges, [guess]])
         nodes, step = panels(cuts[np.abs(cuts) <= reach], width)
@@ -195,8 +239,16 @@ def repetitive_law(
             np.einsum("v,vpf->pf", weights[~low], bottom[~low]),
         )
 
-    # alive: Float["nodes failures answers"], the answers drawn so far.
     def walk(i: int, h: np.ndarray, path: int, alive: np.ndarray) -> None:
+        """Adds the paths that have reached query i to the law.
+
+        Args:
+          i: number of the next query.
+          h: the hypothesis.
+          path: the digits so far, in base 3.
+          alive: Float["nodes failures answers"], the probability of having reached it with so many
+            failed batches and so many noisy answers drawn, at each node of p.
+        """
         if i == queries:
             law[path] += alive.sum()
             return

@@ -1,4 +1,4 @@
-"""What the parameters of private multiplicative weights may be: entries, factories, claims."""
+"""The domains of the parameters of private multiplicative weights."""
 
 from typing import Annotated
 
@@ -19,12 +19,16 @@ Event = Annotated[
 ]
 
 Cells = Annotated[int, whole("|X|, cells of the universe", at_least=2)]
-Rows = Annotated[float, positive("n")]
-Queries = Annotated[int, whole("m, the largest number of queries", at_least=1)]
-Epsilon = Annotated[float, positive("of the whole interaction")]
+# Squares and quotients of these are floats.
+Rows = Annotated[float, number("n", at_least=1e-100, at_most=1e100)]
+# float64 tells whole numbers apart up to here.
+Queries = Annotated[int, whole("m, the largest number of queries", at_least=1, at_most=1e15)]
+# As many as are simulated.
+FewQueries = Annotated[int, whole("m, the largest number of queries", at_least=1, at_most=1e6)]
+Epsilon = Annotated[float, number("of the whole interaction", at_least=1e-100, at_most=1e100)]
 Delta = Annotated[float, number("of the whole interaction", at_least=0.0, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
-Alpha = Annotated[float, positive("error that all answers keep")]
+Alpha = Annotated[float, number("error that all answers keep", at_least=1e-100, at_most=1e100)]
 
 Rate = Annotated[float, positive("eta, learning rate of an update")]
 Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]

@@ -1,8 +1,8 @@
 """Private multiplicative weights with the repetitive sparse vector.
 
-Cohen, Lyu, Nelson, Sarlós & Stemmer 2022, Theorem 11 and Section 4.3.1: one sparse vector
-(Algorithm 3) decides which queries update, and whether a noisy answer is accurate enough to
-be released; otherwise it is drawn again.
+Cohen, Lyu, Nelson, Sarlós & Stemmer 2022, Theorem 11 and Section 4.3.1. One sparse vector
+(Algorithm 3) decides which queries update the hypothesis, and also whether a noisy answer is
+accurate enough to be released; if it is not, another is drawn.
 """
 
 from collections.abc import Mapping
@@ -56,8 +56,8 @@ class Weights(NamedTuple):
     """The state of the mechanism between queries.
 
     Attributes:
-      state: of Selection and Test, p.
-      hypothesis: Float["cells"], h.
+      state: the p that all Tests of the interaction share.
+      hypothesis: Float["cells"], h, the shares by which queries are answered.
       updates: Int[""], number of updates so far.
       questions: Int[""], number of questions to the sparse vector so far.
       failures: Float[""], number of failed batches so far.
@@ -75,14 +75,22 @@ class Weights(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """The answer to one question, and the number of batches that failed before it."""
+    """The sparse vector's answer to one question, and how many batches failed before it.
+
+    Attributes:
+      top: Bool[""], whether the answer is "top".
+      failures: Float[""]; if it reaches what was left, the sparse vector halted instead.
+    """
 
     top: Array
-    failures: Array  # float; if more than are left, it halted before the answer
+    failures: Array
 
 
 def as_arrays(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings among parameters that have been read, as NumPy numbers."""
+    """The settings among parameters that have been read, as NumPy scalars by name.
+
+    They are ``SETTINGS`` and "check_threshold", which is half the threshold unless it is given.
+    """
     found: dict[str, Any] = {name: np.float64(params[name]) for name in SETTINGS}
     check = params.get("check_threshold", 0.5 * found["threshold"])
     whole = {name: np.int32(min(params[name], _MANY)) for name in ("max_failures", "max_answers")}
@@ -90,7 +98,13 @@ def as_arrays(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin(key: stream.Key, cells: int, params: Mapping[str, Any]) -> Weights:
-    """The uniform hypothesis, and p."""
+    """The state before the first query: the uniform hypothesis, and p, which is drawn here.
+
+    Args:
+      key: of the noises and of the Tests.
+      cells: |X|, cells of the universe.
+      params: the settings, as ``as_arrays`` makes them.
+    """
     state = initialise(stream.fold(key, _PRIOR_TAG), params["gamma"])
     zero, none = jnp.int32(0), jnp.zeros_like(state.p)
     h = jnp.full((cells,), 1.0 / cells, none.dtype)
@@ -113,8 +127,8 @@ def respond(
       key: of the noises and of the Tests.
       weights: the state before the query.
       query: Float["cells"] in [0, 1].
-      truth: its true answer.
-      params: the settings, as arrays.
+      truth: its true answer q(D).
+      params: the settings, as ``as_arrays`` makes them.
       i: not used, since the state counts the questions.
       method: as of ``repetitive``.
     """
@@ -126,7 +140,16 @@ def respond(
     guess = query @ weights.hypothesis
 
     def question(number, level, failures) -> tuple[Array, Array, Array]:
-        """(answer, failures so far, whether the mechanism goes on)."""
+        """Asks the sparse vector whether a value is above its threshold.
+
+        Args:
+          number: of the question.
+          level: the value minus the threshold.
+          failures: failed batches before it.
+
+        Returns:
+          Whether the answer is "top", the failed batches after it, and whether it has not halted.
+        """
         found = verdict(questions, number, weights.state, level, params, limit - failures)
         total = jnp.minimum(failures + found.failures, limit)
         return found.top, total, total < limit
@@ -140,6 +163,7 @@ def respond(
     wanted = active & top
 
     def draw(carry):
+        """Draws a noisy answer, and asks the sparse vector whether it is accurate enough."""
         number, failures, drawn, active, _, _ = carry
         off = params["answer_scale"] * noise.variate(
             "laplace", answers, drawn, noise.widest_precision()
@@ -156,7 +180,7 @@ def respond(
         _, _, _, active, accepted, _ = carry
         return wanted & active & ~accepted
 
-    # There may be no budget for an answer from the start.
+    # All noisy answers may have been drawn before this query; then the mechanism halts.
     active = active & ((weights.drawn < params["max_answers"]) | ~wanted)
     start = (number, failures, weights.drawn, active, jnp.zeros_like(active), jnp.zeros_like(truth))
     number, failures, drawn, active, accepted, off = lax.while_loop(redraw, draw, start)
@@ -171,7 +195,7 @@ def respond(
 
 @factory
 def repetitive(
-    queries: parameters.Queries,
+    queries: parameters.FewQueries,
     *,
     analyst: parameters.Analyst = "pool",
     event: parameters.Event = "updates",
@@ -179,28 +203,29 @@ def repetitive(
 ) -> Mechanism:
     """Answers from the hypothesis h, or from the data where Algorithm 3 answers "top".
 
-    For each query Algorithm 3 is asked whether |q(D) - q(h)| is below ``threshold``.
-    "Bottom": the answer is q(h). "Top": v = q(D) + Lap(answer_scale) is drawn and
-    Algorithm 3 is asked whether |q(D) - v| is below ``check_threshold``: "bottom" makes v
-    the answer and updates h, "top" rejects v and draws another. The algorithm halts when
-    ``max_failures`` batches have failed or an answer more than ``max_answers`` would be
-    drawn; from then on all answers are q(h). All questions share p = U^(1/gamma).
+    For each query Algorithm 3 is asked whether |q(D) - q(h)| is below ``threshold``. If it
+    answers "bottom", the answer to the query is q(h). If it answers "top", v = q(D) +
+    Lap(answer_scale) is drawn, and Algorithm 3 is asked whether |q(D) - v| is below
+    ``check_threshold``: after "bottom" the answer is v and h is updated, after "top" v is
+    rejected and another is drawn. The mechanism halts when ``max_failures`` batches have failed,
+    or when it needs more than ``max_answers`` noisy answers; from then on all answers are q(h).
+    All questions share p = U^(1/gamma), with U uniform.
 
     Args:
       queries: m, the largest number of queries.
       analyst: "pool", "random" or "worst", see ``universe.next_query``.
-      event: "updates", the number of updates; or "path", their queries and directions, for
-        at most 8 queries.
+      event: "updates", the number of updates; or "path", at which queries h was updated and in
+        which direction, for at most 8 queries.
       method: "literal" makes every Test, up to ``repetitions`` a batch; "jump" draws the
-        outcome of a question at once, given p.
+        outcome of a question at once, from its law given p.
 
     Data: Int["cells"], the number of rows in each cell of the universe.
     Params: "queries", Float["pool cells"]; "reference", Float["cells"]; "asked" (see
       ``universe.prepare_universe``); "threshold", "check_threshold" (default: half the
-      threshold), "distance" (d, of both questions), "rate" (of the update), "gamma",
+      threshold), "distance" (d, of both questions), "rate" (the learning rate), "gamma",
       "repetitions" (tau), "max_failures" (k'), "max_answers", "test_scale" and
       "answer_scale", as ``settings.repetitive`` chooses them.
-    Outcome: Interaction.
+    Outcome: ``universe.Interaction``.
 
     Formal guarantees (claims): CL-Thm11.
     """
@@ -223,7 +248,8 @@ def repetitive(
             return now, Interaction(
                 jnp.maximum(outcome.max_error, jnp.abs(reply.answer - truth)),
                 now.updates,
-                # At a halt the last answer drawn may be neither released nor rejected.
+                # Every noisy answer that was drawn is released or rejected, but that at a halt the
+                # last one may be neither; it is counted as rejected.
                 now.drawn - now.updates,
                 ~now.active,
                 path * 3 + digit.astype(jnp.int32) if queries <= PATH_QUERIES else path,
@@ -268,7 +294,7 @@ def _tail(x: Array, scale) -> Array:
 
 
 def _log_fails(log_passes: Array) -> Array:
-    """log(1 - e^x), x <= 0."""
+    """The log-probability that a batch fails, log(1 - e^x), from that it passes, x <= 0."""
     return jnp.where(
         log_passes < -0.7,
         log1p(-jnp.exp(jnp.minimum(log_passes, -0.7))),
@@ -277,11 +303,20 @@ def _log_fails(log_passes: Array) -> Array:
 
 
 def _jump(key, number, state: State, level, params, left) -> _Verdict:
-    """Draws one question in O(1): the number of failed pairs of batches, then the answer.
+    """Answers one question in O(1): draws the number of failed pairs of batches, then the answer.
 
-    With A and B the probabilities that all tau Tests of U and of V pass, J pairs fail, P[J
-    >= j] = ((1 - A)(1 - B))^j, then the answer is "bottom" with probability A/(A + B - A
-    B).
+    Let A and B be the probabilities that a batch of tau Tests passes, for the hypothesis "below
+    the threshold" and for "above threshold - distance". Batches alternate until one passes. J
+    pairs fail, where P[J >= j] = ((1 - A)(1 - B))^j, and then the answer is "bottom" with
+    probability A/(A + B - A B).
+
+    Args:
+      key: of the Tests.
+      number: of the question, from 0.
+      state: p.
+      level: the tested value minus its threshold.
+      params: the settings.
+      left: failed batches at which it halts; not used here, as the caller compares.
     """
     del left
     tau, scale = params["repetitions"], params["test_scale"]
@@ -291,7 +326,8 @@ def _jump(key, number, state: State, level, params, left) -> _Verdict:
     rate = -(log_fail_a + log_fail_b)
     precision = noise.widest_precision()
     waiting = noise.exponential(noise.number(key, 2 * number, precision))
-    # rate = 0 means failure for ever, rate = inf no failure; neither quotient is selected.
+    # rate = 0 means that all batches fail, so that the sparse vector halts; the division by 1
+    # only keeps 0/0 out. For rate = inf the quotient is 0: no pair fails.
     pairs = jnp.floor(waiting / jnp.where(rate > 0, rate, 1))
     pairs = jnp.where(rate > 0, pairs, _MANY)
     # top : bottom = (1 - A) B : A, by their logarithms, as both may vanish.
@@ -302,7 +338,10 @@ def _jump(key, number, state: State, level, params, left) -> _Verdict:
 
 
 def _literal(key, number, state: State, level, params, left) -> _Verdict:
-    """One question, Test by Test, alternating the hypotheses until one passes."""
+    """Answers one question Test by Test, by batches of the two hypotheses until one passes.
+
+    Arguments as of ``_jump``; here the batches end when ``left`` of them have failed.
+    """
     precision = noise.widest_precision()
     key = stream.at_round(key, number)
     tests, noises = stream.fold(key, _TEST_TAG), stream.fold(key, _NOISE_TAG)

@@ -1,8 +1,8 @@
-"""Sample sizes as Cohen et al. 2022 display them, with constant 1.
+"""The sample sizes of Cohen et al. 2022, Theorems 10 and 12, as displayed, with constants 1.
 
-Theorems 10 and 12 on adaptive data analysis; with the constants spelled out they are in
-``settings``. Where the paper writes log(1/beta) for log(1/delta), delta is alpha beta
-(CL-E21), which changes nothing of order for beta <= alpha.
+They are numbers of rows for adaptive data analysis; ``settings`` has them with all constants. The
+paper writes log(1/beta) for log(1/delta), but delta must be alpha beta (CL-E21), which is used
+here. For beta <= alpha the order is the same.
 """
 
 import math
@@ -15,8 +15,8 @@ def theorem_10(cells: int, queries: float, alpha: float, beta: float) -> float:
     Args:
       cells: |X|, cells of the universe.
       queries: m.
-      alpha: error for the population.
-      beta: chance of a larger one.
+      alpha: error of the answers for the population.
+      beta: probability of a larger error.
     """
     return sample_sizes(cells, queries, alpha, math.log(beta)).theorem_10
 
@@ -24,13 +24,15 @@ def theorem_10(cells: int, queries: float, alpha: float, beta: float) -> float:
 def theorem_12(
     cells: int, queries: float, alpha: float, beta: float, *, noiseless_threshold: bool = False
 ) -> float:
-    """The sample size n of Theorem 12: log(1/beta)/alpha^2 and, times log m, the less of
-    sqrt(log|X| log(1/(alpha beta)))/alpha^3 and log|X|/alpha^4.
+    """The sample size n of Theorem 12.
+
+    It is log(m) min(sqrt(log|X| log(1/(alpha beta)))/alpha^3, log|X|/alpha^4) +
+    log(1/beta)/alpha^2.
 
     Args:
       cells, queries, alpha, beta: as of ``theorem_10``.
-      noiseless_threshold: of the weaker form that Section 1.5.2 describes, without noise
-        on the threshold: the last term is log(1/beta) log(m)/alpha^2 (CL-E16).
+      noiseless_threshold: take the weaker form of Section 1.5.2, for a sparse vector without
+        noise on the threshold; its last term is log(1/beta) log(m)/alpha^2 (CL-E16).
     """
     found = sample_sizes(cells, queries, alpha, math.log(beta))
     return found.noiseless_threshold if noiseless_threshold else found.theorem_12
@@ -39,11 +41,13 @@ def theorem_12(
 def first_bound(
     cells: int, queries: float, alpha: float, beta: float, *, printed: bool = False
 ) -> float:
-    """The sample size n of Theorem 12 by the first of its two bounds, which Theorem 11 gives.
+    """The sample size n of Theorem 12 by the first of its two bounds, that of Theorem 11.
+
+    It is log(m) sqrt(log|X| log(1/(alpha beta)))/alpha^3 + log(1/beta)/alpha^2.
 
     Args:
       cells, queries, alpha, beta: as of ``theorem_10``.
-      printed: with log(1/beta) for log(1/(alpha beta)) (CL-E21).
+      printed: take log(1/beta) for log(1/(alpha beta)), as the paper prints it (CL-E21).
     """
     low_beta = -math.log(beta)
     low_delta = low_beta if printed else low_beta - math.log(alpha)
@@ -55,8 +59,8 @@ class SampleSizes(NamedTuple):
     """Sample sizes by each displayed formula, with all constants 1.
 
     Attributes:
-      theorem_10, theorem_12: of the theorems.
-      noiseless_threshold: of Theorem 12 weakened as in Section 1.5.2, corrected (CL-E16).
+      theorem_10, theorem_12: n of the theorems.
+      noiseless_threshold: n of the weaker form of Theorem 12 in Section 1.5.2, corrected (CL-E16).
       not_adaptive: log(m/beta)/alpha^2, for queries fixed in advance.
     """
 
@@ -67,11 +71,11 @@ class SampleSizes(NamedTuple):
 
 
 def sample_sizes(cells: int, queries: float, alpha: float, log_beta: float) -> SampleSizes:
-    """The sample size by each formula; beta, as a logarithm, may be below the least float.
+    """The sample size by each formula, for a beta that may be below the least positive float.
 
     Args:
       cells, queries, alpha: as of ``theorem_10``.
-      log_beta: natural logarithm of beta.
+      log_beta: natural logarithm of beta, below 0.
     """
     low_beta, size, many = -log_beta, math.log(cells), math.log(queries)
     root = math.sqrt(size * (low_beta - math.log(alpha))) / alpha**3

@@ -1,8 +1,8 @@
-"""Settings of private multiplicative weights, with their constants.
+"""Settings with which private multiplicative weights are (epsilon, delta)-DP and accurate.
 
-For the mechanism of Hardt & Rothblum 2010 as stated by Dwork & Roth 2014 (Cohen et al.
-2022, Theorem 9), and the one with the repetitive sparse vector (Theorem 11): the least
-alpha that bounds all errors with probability 1 - beta, and the settings for it.
+They are worked out, with all constants, for the mechanism of Hardt & Rothblum 2010 as stated by
+Dwork & Roth 2014 (Cohen et al. 2022, Theorem 9), and for the one with the repetitive sparse vector
+(Theorem 11). Both minimise alpha, which bounds all errors with probability 1 - beta.
 """
 
 import math
@@ -32,11 +32,11 @@ from jaxsel.language.signature import validated
 
 
 class HardtRothblum(NamedTuple):
-    """Settings of the mechanism of Theorem 9, scales in units of an answer.
+    """Settings of the mechanism of Theorem 9, whose scales are in units of an answer, in [0, 1].
 
     Attributes:
-      error: alpha, which all answers keep with probability 1 - beta.
-      gap: least true error of a query that updates, with that probability.
+      error: alpha; with probability 1 - beta all answers err by no more.
+      gap: g; with that probability the hypothesis errs by g or more at each query that updates.
       threshold: T of the sparse vector.
       rate: learning rate.
       updates: k, the number of updates after which the data are no longer used.
@@ -65,30 +65,35 @@ def hardt_rothblum(
     *,
     sharp: bool = False,
 ) -> HardtRothblum:
-    """Settings of the mechanism of Theorem 9 with the least bound on all errors.
+    """Settings of the mechanism of Theorem 9 with the least bound alpha on all errors.
 
-    The sparse vector and the answers get epsilon/2 and delta/2 each; the k restarts of
-    the one, each epsilon_0-DP with noises Lap(2/(n epsilon_0)) and Lap(4/(n epsilon_0)),
-    and the k of the other compose. With probability 1 - beta all threshold noises are at
-    most a, all query noises at most b and all answer noises at most c, a union bound
-    with beta/3 each; so with T = g + a + b updates have error g at least, and alpha =
-    g + 2(a + b). Solved for g, as k depends on it.
+    The sparse vectors and the answers get epsilon/2 and delta/2 each. There are k sparse vectors,
+    each epsilon_0-DP with noises Lap(2/(n epsilon_0)) on the threshold and Lap(4/(n epsilon_0))
+    on queries, and k answers, each epsilon_0-DP; both are composed. By a union bound with beta/3
+    each, with probability 1 - beta all threshold noises are at most a, all query noises at most b
+    and all answer noises at most c. With the threshold g + a + b, the hypothesis therefore errs by
+    at least g at each query that updates, and all answers err by at most alpha = g + 2(a + b). As
+    k depends on g, alpha is minimised over g.
 
     Args:
       cells: |X|.
       rows: n.
       queries: m.
-      epsilon, delta: of the whole; delta = 0 for pure composition.
-      beta: chance that the bound does not hold.
-      sharp: take the learning rate 4 g, which needs 8 times fewer updates than g/2.
+      epsilon, delta: of the whole interaction; delta = 0 for pure composition.
+      beta: probability that the bound does not hold.
+      sharp: take the learning rate 4 g, with which there are 8 times fewer updates than with g/2.
     """
 
     def error(log_gap):
+        """The bound alpha at each g, or inf where a noisy answer might mislead the update."""
         gap = np.exp(log_gap)
         noise = _hardt_rothblum_noise(cells, queries, gap, epsilon, delta, beta, sharp)
-        known = gap >= noise.answers / rows  # on which side of h the truth is
+        # Answer noises below g: a noisy answer is on the same side of h's answer as the true one.
+        known = gap >= noise.answers / rows
         return np.where(known, gap + 2.0 * noise.tests / rows, np.inf)
 
+    # An alpha below 1 has a g below 1. Larger g, up to 3 and the noise of a single update, are for
+    # tables that are so small that no useful alpha is possible.
     one = _hardt_rothblum_noise(cells, queries, 1e9, epsilon, delta, beta, sharp)
     log_gap, least = minimise(error, math.log(1e-6), math.log(3.0 + one.tests / rows))
     gap = float(np.exp(log_gap))
@@ -107,25 +112,38 @@ def hardt_rothblum(
 
 
 class _Noise(NamedTuple):
-    """Noise of the sparse vector and of the answers for one row, as functions of the gap."""
+    """The noise of Theorem 9's mechanism for a table of one row, at each of several gaps g.
+
+    With n rows all noises are n times smaller.
+
+    Attributes:
+      updates: Float["gaps"], k.
+      scale: Float["gaps"], 1/epsilon_0, the scale of the noise on an answer.
+      tests: Float["gaps"], a + b, which bounds the noises on threshold and query together.
+      answers: Float["gaps"], c, which bounds the noise on an answer.
+    """
 
     updates: np.ndarray
-    scale: np.ndarray  # of an answer
-    tests: np.ndarray  # a + b
-    answers: np.ndarray  # c
+    scale: np.ndarray
+    tests: np.ndarray
+    answers: np.ndarray
 
 
 def _hardt_rothblum_noise(
     cells: int, queries: int, gap, epsilon: float, delta: float, beta: float, sharp: bool
 ) -> _Noise:
+    """The noise at ``gap``, a number or Float["gaps"]; other arguments as of ``hardt_rothblum``."""
     k = np.clip(update_bound(cells, gap, sharp), 1.0, queries)
     scale = 1.0 / composition_share(epsilon / 2.0, k, delta / 2.0)
-    few, many = np.log(3.0 * k / beta), math.log(3.0 * queries / beta)
+    if beta > 1e-290:
+        few, many = np.log(3.0 * k / beta), math.log(3.0 * queries / beta)
+    else:  # the quotients may be no floats
+        few, many = np.log(3.0 * k) - math.log(beta), math.log(3.0 * queries) - math.log(beta)
     return _Noise(k, scale, scale * (2.0 * few + 4.0 * many), scale * few)
 
 
 def parameters(settings: "Settings") -> dict[str, float]:
-    """The parameters that the mechanism takes, by name, for these settings."""
+    """The parameters, by name, that the mechanism of Theorem 9 or 11 takes for these settings."""
     found: dict[str, float]
     if isinstance(settings, HardtRothblum):
         names = ("threshold", "rate", "threshold_scale", "query_scale", "answer_scale")
@@ -152,14 +170,15 @@ def hardt_rothblum_rows(
     *,
     sharp: bool = False,
 ) -> float:
-    """The least number of rows at which ``hardt_rothblum`` has error ``alpha``, as a real number.
+    """The least number of rows, as a real number, at which ``hardt_rothblum`` has error ``alpha``.
 
     Args:
-      alpha: error that all answers keep with probability 1 - beta.
+      alpha: the bound on all errors, which holds with probability 1 - beta.
       cells, queries, epsilon, delta, beta, sharp: as of ``hardt_rothblum``.
     """
 
     def rows(share):
+        """The rows that suffice if g is this share of alpha."""
         gap = share * alpha
         noise = _hardt_rothblum_noise(cells, queries, gap, epsilon, delta, beta, sharp)
         return np.maximum(2.0 * noise.tests / (alpha - gap), noise.answers / gap)
@@ -168,18 +187,19 @@ def hardt_rothblum_rows(
 
 
 class Repetitive(NamedTuple):
-    """Settings of the mechanism of Theorem 11, scales in units of an answer.
+    """Settings of the mechanism of Theorem 11, whose scales are in units of an answer, in [0, 1].
 
     Attributes:
-      error: alpha, which all answers keep with probability 1 - beta.
-      gap: alpha/2, least true error of a query that updates, with that probability.
+      error: alpha; with probability 1 - beta all answers err by no more.
+      gap: alpha/2; with that probability the hypothesis errs by as much or more at each query
+        that updates.
       rate: learning rate.
       updates: k, most updates.
       gamma: exponent of the law of p.
       repetitions: tau, Tests a batch.
       failures: k', failed batches at which the sparse vector halts.
       answers: noisy answers that may be drawn, rejected ones included.
-      distance: d, between the thresholds of the two hypotheses.
+      distance: d; a question tests "below the threshold" against "above the threshold minus d".
       test_scale: of the Laplace noise of a Test.
       answer_scale: of the Laplace noise of an answer.
     """
@@ -210,13 +230,13 @@ def repetitive(
 ) -> Repetitive:
     """Settings of the mechanism of Theorem 11 with the least bound alpha on all errors.
 
-    The repetitive sparse vector asks whether |q(D) - q(h)| is below alpha, with d =
-    alpha/2, and after an update round whether |q(D) - v| is below alpha/2 for the noisy
-    answer v; "top" rejects v. That makes M = 2 m + R + 1 questions at most, and
-    gamma = log(20/beta)/log M, tau = 5 M^2, R = ceil(3 log(1/beta)/log M) mistakes,
-    a noisy answer off by more than alpha/4 counted among them, k' = k + 2 R + 1, and
-    d >= 10 log M/(n epsilon'). The sparse vector and the answers get epsilon/2 and
-    delta/2 each. Solved for alpha, as k depends on it.
+    The repetitive sparse vector decides whether |q(D) - q(h)| is below alpha, with d = alpha/2,
+    and, for each noisy answer v, whether |q(D) - v| is below alpha/2; "top" rejects v. These are
+    M = 2 m + R + 1 questions at most. Among them are at most R = ceil(3 log(1/beta)/log M)
+    mistakes, where a noisy answer that is off by more than alpha/4 counts as one. By Section 4.2,
+    gamma = log(20/beta)/log M, tau = 5 M^2, k' = k + 2 R + 1 and d >= 10 log M/(n epsilon'). The
+    sparse vector and the answers get epsilon/2 and delta/2 each. As k depends on alpha, alpha is
+    minimised over k.
 
     Arguments as of ``hardt_rothblum``.
 
@@ -226,14 +246,17 @@ def repetitive(
     plan = repetitive_plan(queries, beta)
 
     def alpha(updates: int) -> float:
-        """The least error for the noises, and for the bound on updates if it is below m."""
+        """The least alpha that allows for the noises of k = ``updates``, and for no more updates.
+
+        There are never more updates than queries, so that k = m asks for nothing of alpha.
+        """
         noise = 20.0 * plan.size * max(_scales(plan, updates, epsilon, delta)) / rows
         if updates == queries:
             return noise
         return max(noise, 2.0 * least_gap(cells, updates, sharp))
 
-    # As a function of the number of updates alpha first decreases, then, where noise
-    # dominates, increases.
+    # As k grows, alpha first decreases, since smaller errors need more updates, and then
+    # increases, since more updates need more noise.
     low, high = 0, queries - 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -259,12 +282,12 @@ Settings = HardtRothblum | Repetitive
 
 
 class RepetitivePlan(NamedTuple):
-    """The settings of Section 4.2 that depend on m and beta only.
+    """The settings of the repetitive sparse vector that depend on m and beta only (Section 4.2).
 
     Attributes:
       questions: M, the largest number of questions to the sparse vector.
       size: log M.
-      mistakes: R.
+      mistakes: R, the number of mistakes that is not exceeded with high probability.
       gamma: exponent of the law of p.
     """
 
@@ -276,7 +299,10 @@ class RepetitivePlan(NamedTuple):
 
 @validated
 def repetitive_plan(queries: Queries, beta: Beta) -> RepetitivePlan:
-    """The settings that depend on the number m of queries and the failure probability only.
+    """The settings of the repetitive sparse vector that depend on m and beta only.
+
+    M counts mistakes as if there were ceil(3 log(1/beta)/log m) of them; R, with log M in place
+    of log m, is no larger.
 
     Raises:
       InputError: unless m >= 10 and beta >= 2^-m (Lemma 4).
@@ -294,7 +320,13 @@ def repetitive_plan(queries: Queries, beta: Beta) -> RepetitivePlan:
 
 
 def _scales(plan: RepetitivePlan, updates: int, epsilon: float, delta: float):
-    """Noise scales of a Test and of an answer at one row."""
+    """The noise scales of a Test and of an answer for a table of one row.
+
+    Args:
+      plan: what depends on m and beta.
+      updates: k.
+      epsilon, delta: of the whole interaction.
+    """
     tops, answers = updates + 2 * plan.mistakes + 1, updates + plan.mistakes
     test = 1.0 / tests_share(epsilon / 2.0, tops, plan.gamma, delta / 2.0)
     return test, float(1.0 / composition_share(epsilon / 2.0, answers, delta / 2.0))
@@ -311,10 +343,10 @@ def repetitive_rows(
     *,
     sharp: bool = False,
 ) -> float:
-    """The least number of rows at which ``repetitive`` has error ``alpha``, as a real number.
+    """The least number of rows, as a real number, at which ``repetitive`` has error ``alpha``.
 
     Args:
-      alpha: error that all answers keep with probability 1 - beta.
+      alpha: the bound on all errors, which holds with probability 1 - beta.
       cells, queries, epsilon, delta, beta, sharp: as of ``repetitive``.
     """
     plan = repetitive_plan(queries, beta)

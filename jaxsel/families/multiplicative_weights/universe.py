@@ -1,8 +1,8 @@
-"""A finite universe: proportions of its cells, linear queries, analysts, and the update.
+"""What both mechanisms of private multiplicative weights share: tables, analysts and the update.
 
-Rows of a table fall into the cells of a universe X; a linear query q: X -> [0, 1] asks
-for the mean of q over the rows. An analyst chooses each query after all earlier answers,
-which the hypothesis h summarises.
+The rows of a table fall into the cells of a finite universe X. A linear query q: X -> [0, 1] asks
+for the mean of q over the rows. An analyst chooses each query after all earlier answers, of which
+it sees the present hypothesis h.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,13 +14,13 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel.families.multiplicative_weights.laws import TIE
-from jaxsel.families.multiplicative_weights.parameters import Event, Queries
+from jaxsel.families.multiplicative_weights.parameters import Event, FewQueries, Queries
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.kernel import noise, stream
 from jaxsel.language.signature import validated
 
 PARAMS = {"queries": None, "reference": None, "asked": Queries}
-PATH_QUERIES = 8  # queries for which the 3^8 paths are events
+PATH_QUERIES = 8  # the most queries for which all paths, 3^8, may be events
 
 
 class Interaction(NamedTuple):
@@ -29,10 +29,11 @@ class Interaction(NamedTuple):
     Attributes:
       max_error: Float[""], the largest |answer - q(D)| over all queries; not private.
       updates: Int[""], number of queries that updated the hypothesis.
-      rejections: Int[""], number of noisy answers that were drawn again; not private.
+      rejections: Int[""], number of noisy answers that were rejected; not private.
       halted: Bool[""], whether the budget was spent before the last query.
-      path: Int[""], in base 3 with a digit a query, the first leading: 0 no update, 1
-        the answer lay below the hypothesis', 2 it did not. Kept for few queries only.
+      path: Int[""], a number in base 3 with one digit for each query, the first query leading: 0
+        if it made no update, 1 if the noisy answer lay below the hypothesis', 2 if it did not.
+        Kept for at most 8 queries.
       hypothesis: Float["cells"], the last one; it is released.
       answers: Float["queries"], the released answers; 0 for queries that were not asked.
     """
@@ -47,9 +48,13 @@ class Interaction(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """The answer to one query, whether it updated h, and whether it was below that of h.
+    """What a mechanism does at one query.
 
-    ``weights`` is the state of the mechanism after it.
+    Attributes:
+      weights: the state of the mechanism after the query.
+      answer: the released answer.
+      fired: whether the query updated the hypothesis.
+      below: whether the noisy answer lay below the hypothesis'; of use only if ``fired``.
     """
 
     weights: Any
@@ -59,22 +64,23 @@ class Reply(NamedTuple):
 
 
 def prepare_universe(data: Any, params: Mapping[str, Any], analyst: str, most: int) -> dict:
-    """The table and the queries as arrays, checked.
+    """The table and the queries as arrays, after they have been checked.
 
     Args:
       data: Int["cells"], the number of rows in each cell.
       params: with "queries", Float["pool cells"] in [0, 1] (analysts "pool" and
-        "random"); "reference", Float["cells"], the proportions that analyst "worst" assumes
-        (default: the table's, the strongest adversary of accuracy); and "asked", the number
-        of queries asked (default: all).
-      analyst: who asks.
+        "random"); "reference", Float["cells"], the shares that analyst "worst" assumes
+        (default: the table's, which make it the strongest adversary of accuracy); and "asked",
+        the number of queries that are asked (default: all).
+      analyst: who asks; see ``next_query``.
       most: m, the largest number of queries.
 
     Returns:
       "shares", "queries" and "reference" as float64 arrays, and the numbers "rows" and "asked".
 
     Raises:
-      InputError: for a table that is no list of counts, or queries of another shape.
+      InputError: for a table that is no list of counts, queries or a reference of another shape,
+        or more queries asked than m.
     """
     counts = check_finite("the table", data)
     if counts.ndim != 1 or counts.size < 2 or np.any(counts < 0):
@@ -122,7 +128,7 @@ def next_query(
       data: as ``prepare_universe`` makes it.
       hypothesis: Float["cells"].
       key: of the draws of "random".
-      i: from 0.
+      i: number of the query, from 0.
     """
     queries = jnp.asarray(data["queries"])
     if analyst == "worst":
@@ -169,8 +175,15 @@ def when(condition: Array, update: Callable[[Any], Any], state: Any) -> Any:
 
 
 @validated
-def event_and_labels(event: Event, queries: Queries):
+def event_and_labels(event: Event, queries: FewQueries):
     """The functions ``event`` and ``labels`` of the two mechanisms.
+
+    A label of a path has one character for each query: "=" for no update, "-" for an update by an
+    answer below the hypothesis', "+" for one that was not below.
+
+    Args:
+      event: "updates" or "path".
+      queries: m.
 
     Raises:
       InputError: for paths of too many queries.
@@ -185,8 +198,10 @@ def event_and_labels(event: Event, queries: Queries):
 
 
 def _updates(outcome: Interaction):
+    """The event "updates": how many there were."""
     return outcome.updates
 
 
 def _path(outcome: Interaction):
+    """The event "path", as a number in base 3."""
     return outcome.path

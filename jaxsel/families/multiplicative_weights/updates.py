@@ -1,4 +1,4 @@
-"""The update of multiplicative weights, how often it happens, and budgets.
+"""The update of multiplicative weights, how often it happens, and how its budget is divided.
 
 A hypothesis h on a finite universe X learns the shares D of a private table from linear
 queries q: X -> [0, 1] on which it errs (Hardt & Rothblum 2010; Dwork & Roth 2014, Section
@@ -24,7 +24,10 @@ _FACTORS = np.geomspace(0.1, 1.5, 24)  # factors of the order that is optimal to
 
 
 def relative_entropy(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-    """The Kullback-Leibler divergence of two vectors of shares, in nats; 0 log 0 = 0."""
+    """The Kullback-Leibler divergence KL(first || second) of two vectors of shares, in nats.
+
+    Where ``first`` has a share of 0, the term is 0; if only ``second`` has one, the result is inf.
+    """
     p, q = np.asarray(first, np.float64), np.asarray(second, np.float64)
     held = p > 0.0
     with np.errstate(divide="ignore"):
@@ -46,13 +49,15 @@ def updated(hypothesis: npt.ArrayLike, penalty: npt.ArrayLike, rate: float) -> n
 
 @validated
 def entropy_drop(rate: parameters.Rate, gap: parameters.Error, *, sharp: bool = False) -> float:
-    """A lower bound on what an update takes off the relative entropy of shares to hypothesis.
+    """A lower bound on the amount by which an update lowers KL(D || h), in nats.
+
+    D are the table's shares and h is the hypothesis. The bound is eta gap - eta^2 (Dwork & Roth
+    2014, Theorem 4.10).
 
     Args:
       rate: learning rate eta.
       gap: error of the hypothesis at the query of the update.
-      sharp: eta gap - eta^2/8, by Hoeffding's lemma, for eta gap - eta^2 (Dwork & Roth 2014,
-        Theorem 4.10).
+      sharp: return eta gap - eta^2/8 instead, which follows from Hoeffding's lemma.
     """
     return rate * gap - rate * rate * (0.125 if sharp else 1.0)
 
@@ -66,17 +71,20 @@ def learning_rate(
 
 
 def update_bound(cells: int, gap: npt.ArrayLike, sharp: bool) -> np.ndarray:
-    """``max_updates`` at many gaps, which may exceed 1, as floats; arguments as there."""
+    """``max_updates`` at each of many gaps, as floats; a gap may exceed 1.
+
+    Arguments as of ``max_updates``.
+    """
     constant = 0.5 if sharp else 4.0
-    # Rounded up: an integer quotient may be computed slightly too small.
+    # Slightly enlarged, as a quotient that is a whole number may be computed slightly too small.
     most = constant * math.log(cells) / np.square(gap) * (1.0 + 4.0 * _EPSILON)
     return np.maximum(np.floor(most), 1.0)
 
 
 def least_gap(cells: int, updates: int, sharp: bool) -> float:
-    """The least error of queries that update at which there are at most ``updates`` updates.
+    """The least gap at which ``max_updates`` is at most ``updates``.
 
-    Arguments as of ``max_updates``.
+    ``cells`` and ``sharp`` are as of ``max_updates``.
     """
     constant = 0.5 if sharp else 4.0
     # Slightly above the gap at which one more update is possible.
@@ -85,15 +93,16 @@ def least_gap(cells: int, updates: int, sharp: bool) -> float:
 
 @validated
 def max_updates(cells: parameters.Cells, gap: parameters.Gap, *, sharp: bool = False) -> int:
-    """The largest number of updates, from the uniform hypothesis at errors of ``gap`` or more.
+    """The largest number of updates from the uniform hypothesis, at errors of ``gap`` or more.
 
-    It is floor(4 log|X|/gap^2), since the relative entropy to the hypothesis starts at log|X|
-    or less, falls by gap^2/4 or more each time and stays above 0; but at least 1.
+    With the learning rate gap/2 it is floor(4 log|X|/gap^2), but at least 1: the relative entropy
+    of the shares to the hypothesis starts at log|X| or less, falls by gap^2/4 or more each time,
+    and never gets below 0.
 
     Args:
       cells: |X|, cells of the universe.
       gap: least error of a query that updates.
-      sharp: floor(log|X|/(2 gap^2)), for the learning rate 4 gap.
+      sharp: take the learning rate 4 gap, for which it is floor(log|X|/(2 gap^2)).
     """
     return int(update_bound(cells, gap, sharp))
 
@@ -105,16 +114,16 @@ def max_updates(cells: parameters.Cells, gap: parameters.Gap, *, sharp: bool = F
 def composition_share(
     epsilon: parameters.Epsilon, times: npt.ArrayLike, delta: parameters.Delta
 ) -> npt.NDArray[np.float64]:
-    """The epsilon that each of k pure releases may have to be (epsilon, delta)-DP together.
+    """The pure epsilon that each of k releases may have, if all are to be (epsilon, delta)-DP.
 
-    The larger of epsilon/k and the x with k x^2/2 + x sqrt(2 k log(1/delta)) = epsilon,
-    which composes to no more by Kairouz, Oh & Viswanath 2015, Theorem 3.4, as
-    tanh(x/2) <= x/2. If delta = 0, the first.
+    It is the larger of epsilon/k and the x with k x^2/2 + x sqrt(2 k log(1/delta)) = epsilon.
+    The second composes to no more than epsilon by Kairouz, Oh & Viswanath 2015, Theorem 3.4, as
+    tanh(x/2) <= x/2. If delta = 0, it is epsilon/k.
 
     Args:
-      epsilon: of all releases.
-      times: k, >= 1; any shape.
-      delta: of all releases.
+      epsilon: of all releases together.
+      times: k, >= 1; any shape, which the result has.
+      delta: of all releases together.
     """
     k = np.asarray(times, np.float64)
     if delta == 0.0:
@@ -131,11 +140,11 @@ def tests_share(
     gamma: parameters.Gamma,
     delta: parameters.Delta,
 ) -> float:
-    """The epsilon that each tested hypothesis may have, for Tests until c of them answer top.
+    """The pure epsilon that each Test may have, if Tests are made until c of them answer "top".
 
-    The larger of epsilon/(2 c + gamma) (Cohen et al. 2022, Theorem 2, pure) and, for
-    delta > 0, the x at which the least c D_a(x) + log(1/delta)/(a - 1) over a few orders
-    a is epsilon, D_a the exact divergence of one top (``known_chance_rate``).
+    It is the larger of epsilon/(2 c + gamma) (Cohen et al. 2022, Theorem 2, pure) and, for
+    delta > 0, the x at which the least c D_a(x) + log(1/delta)/(a - 1) over a few Renyi orders
+    a is epsilon, where D_a is the exact divergence up to one "top" (``known_chance_rate``).
 
     Args:
       epsilon, delta: of all Tests together.
@@ -143,7 +152,7 @@ def tests_share(
       gamma: exponent of the law of p.
     """
     pure = epsilon / (2.0 * tops + gamma)
-    if delta == 0.0:
+    if delta == 0.0 or pure * epsilon == 0.0:  # the geometric mean of tiny ends is 0
         return pure
     log_slack = -math.log(delta)
 

@@ -1,21 +1,22 @@
 """Report noisy max with additive noise (Koskela, Redberg & Wang 2024, Section 3).
 
 Noise is added to each of m scores of sensitivity 1 and the index of the largest is
-released. For the theorems the noise is given as a ``BaseGuarantee``: that of one noisy
-score that changes by 2, or by 1 if all scores change in one direction.
+released. The theorems take the noise as the ``BaseGuarantee`` of one noisy score that changes
+by 2, or by 1 if all scores change in one direction.
 
-``noisy_max_guarantee`` is sharper. With s = 2 (1 if monotone), epsilon >= 0, and S the
-event that the winner is one of n candidates:
+``noisy_max_guarantee`` is sharper than the theorems. Let s be 2 (1 if monotone), epsilon >= 0,
+and S the event that the winner is one of n given candidates. Its proof has four parts:
 
-  n = m is certain, so S has at most m - 1 candidates. If n = m - 1, the complement is one
-    candidate j; that j wins is as private as one noisy score, in either direction, and so
-    is S. The factor m of Theorem 3.2 is therefore max(1, m - 2).
-  The winner depends on differences of scores alone. To Gaussian noise a shift by s of one
-    score among m has length s sqrt((m - 1)/m): the component along (1, ..., 1) is not
-    observed.
-  Likewise all noisy scores together are a Gaussian mechanism. If n of them move by s
-  against the others, the shift is s sqrt(n (m - n)/m), at most s sqrt(m)/2; the winner is
-  post-processing, so there is no factor. For small m or large delta that bound is better.
+  By Theorem 3.2's proof, S costs n times the delta of one noisy score. If n = m, S is certain
+    and costs nothing. If n = m - 1, its complement is that one candidate j wins. Given all other
+    scores, whether j wins is post-processing of j's noisy score, so that S costs one delta. The
+    factor m of Theorem 3.2 is therefore max(1, m - 2).
+  The winner depends on differences of scores alone. With Gaussian noise, a shift of one score
+    among m by s therefore has the length s sqrt((m - 1)/m), since its component along
+    (1, ..., 1) is not observed.
+  All noisy scores together are a Gaussian mechanism, too. If n of them move by s against the
+    others, the shift has the length s sqrt(n (m - n)/m), at most s sqrt(m)/2. The winner is
+    post-processing, so there is no factor. This bound is better for small m or large delta.
   Noisy max with Laplace noise of scale b is (s/b, 0)-DP (Dwork & Roth 2014, Section 3.3).
 
 For Gaussian noise and m = 2 the result is the exact profile of the worst pair.
@@ -58,7 +59,7 @@ def noisy_max_noise(
     """The guarantee of one noisy score that moves against all others.
 
     Args:
-      noise: its law.
+      noise: law of the noise.
       noise_scale: standard deviation, or Laplace scale, in units of the sensitivity.
       relation: whether the score may move by 2 against the others (GENERAL) or by 1.
     """
@@ -66,6 +67,11 @@ def noisy_max_noise(
 
 
 def _profile(noise: BaseGuarantee) -> Callable[[np.ndarray], np.ndarray]:
+    """The privacy profile of a guarantee.
+
+    Raises:
+      InputError: if it has none.
+    """
     if noise.profile is None:
         raise InputError(
             f"{noise.name} has no privacy profile; give a base that has one, such as "
@@ -75,7 +81,10 @@ def _profile(noise: BaseGuarantee) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _smallest(profile: Callable[[np.ndarray], np.ndarray], target: float) -> float:
-    """Smallest epsilon >= 0 at which a profile is at most ``target``, rounded up."""
+    """The smallest epsilon >= 0 at which a profile is at most ``target``, rounded up.
+
+    It is inf if the profile is larger at every epsilon up to 1e6.
+    """
 
     def above(epsilon: float) -> bool:
         return float(profile(np.asarray(epsilon))) > target
@@ -102,12 +111,13 @@ def noisy_max_renyi(
 ) -> np.ndarray:
     """A bound on the Renyi divergence of noisy max (KRW Theorem 3.1; Zhu & Wang 2022, Theorem 8).
 
-    The noise's bound at that order plus log m/(order - 1), m being the number of candidates.
+    It is the Renyi bound of one noisy score at the same order, plus log m/(order - 1).
 
     Args:
-      order: in [1, inf], any shape; at order 1 the bound is inf unless m = 1.
-      noise: of one noisy score, see ``noisy_max_noise``.
-      candidates: how many there are.
+      order: in [1, inf], any shape, which the result has; at order 1 the bound is inf unless
+        m = 1.
+      noise: guarantee of one noisy score, see ``noisy_max_noise``.
+      candidates: m, how many there are.
     """
     order = np.asarray(order, dtype=np.float64)
     if candidates == 1:
@@ -120,12 +130,12 @@ def noisy_max_renyi(
 def noisy_max_renyi_epsilon(
     delta: DeltaFromZero, noise: BaseGuarantee, candidates: AnyCandidates, compositions: Winners = 1
 ) -> float:
-    """Epsilon of adaptive releases at delta, by the Renyi bound of Theorem 3.1 at the best order.
+    """The epsilon of k adaptive noisy maxima at delta, by Theorem 3.1 at the best Renyi order.
 
     Args:
       delta: at which epsilon is taken.
       noise, candidates: as in ``noisy_max_renyi``.
-      compositions: the number of winners released.
+      compositions: k, how many winners are released.
     """
 
     def curve(order: np.ndarray) -> np.ndarray:
@@ -141,11 +151,11 @@ def noisy_max_renyi_epsilon(
 def noisy_max_delta(
     epsilon: npt.ArrayLike, noise: BaseGuarantee, candidates: AnyCandidates
 ) -> np.ndarray:
-    """delta(epsilon) of noisy max (KRW Theorem 3.2): m times the noise's, at most 1.
+    """delta(epsilon) of noisy max by KRW Theorem 3.2: m times that of one noisy score, at most 1.
 
     Args:
-      epsilon: any real numbers, any shape.
-      noise: of one noisy score, see ``noisy_max_noise``.
+      epsilon: any real numbers, any shape, which the result has.
+      noise: guarantee of one noisy score, see ``noisy_max_noise``.
       candidates: m, how many there are.
 
     Raises:
@@ -173,11 +183,11 @@ def noisy_max_epsilon(delta: Delta, noise: BaseGuarantee, candidates: AnyCandida
 def all_scores_multiplier(
     noise_scale: AnyScale, candidates: AnySeveral, relation: Change = Relation.GENERAL
 ) -> float:
-    """The Gaussian noise multiplier of releasing all differences of the noisy scores.
+    """The noise multiplier (noise over shift) of releasing all differences of the noisy scores.
 
-    Only the mean of the scores is left out, on which the winner does not depend. If n of m scores
-    move by s against the others, the shift has length s sqrt(n (m - n)/m), which is largest for
-    n = m/2; smaller moves are never longer.
+    The differences determine the winner; only the mean of the scores is not released. If n of m
+    scores move by s against the others, the differences shift by s sqrt(n (m - n)/m), which is
+    largest for n = m/2; scores that move by less never shift them more.
 
     Args:
       noise_scale: standard deviation, in units of the sensitivity.
@@ -189,7 +199,11 @@ def all_scores_multiplier(
 
 
 def _parts(noise, noise_scale, m, relation):
-    """(factor, guarantee) of each bound; see the module's docstring."""
+    """The two bounds of ``noisy_max_guarantee``, each as (factor, guarantee).
+
+    A bound on delta is the factor times the guarantee's delta; the module's docstring proves them.
+    Arguments as of ``noisy_max_guarantee``, m being the number of candidates.
+    """
     one = noisy_max_noise(noise, noise_scale, relation)
     shift = noisy_max_shift(relation)
     if noise == "laplace":
@@ -206,13 +220,13 @@ def _parts(noise, noise_scale, m, relation):
 def noisy_max_guarantee(
     noise: Noise, noise_scale: AnyScale, candidates: AnySeveral, relation: Change = Relation.GENERAL
 ) -> BaseGuarantee:
-    """The best proved guarantee of one noisy maximum, for use as a base.
+    """The best proved guarantee of one noisy maximum, for use as the base of a search.
 
-    Proofs are in this module's docstring; its profile is never above Theorem 3.2's, nor
-    its Renyi curve above Theorem 3.1's.
+    The proofs are in this module's docstring. The profile is never above Theorem 3.2's, nor the
+    Renyi curve above Theorem 3.1's.
 
     Args:
-      noise: its law.
+      noise: law of the noise.
       noise_scale: standard deviation, or Laplace scale, in units of the sensitivity.
       candidates: m, how many there are.
       relation: how their scores may change.
@@ -225,8 +239,8 @@ def noisy_max_guarantee(
 
     def profile(epsilon: np.ndarray) -> np.ndarray:
         epsilon = np.asarray(epsilon, dtype=np.float64)
-        # Below 0 the bound from the other direction is tighter: delta = 1 - e^epsilon (1 -
-        # its delta).
+        # Below 0 the bound at -epsilon, with the two laws exchanged, is tighter: there delta is
+        # 1 - e^epsilon (1 - the delta at -epsilon).
         below = np.minimum(epsilon, 0.0)
         value = from_zero(np.abs(epsilon))
         return np.where(epsilon < 0.0, np.exp(below) * value - np.expm1(below), value)[()]
@@ -256,8 +270,8 @@ def noisy_max_sharp_delta(
     """The delta(epsilon) that ``noisy_max_guarantee`` proves.
 
     Args:
-      epsilon: any real numbers, any shape.
-      noise, noise_scale, candidates, relation: as there.
+      epsilon: any real numbers, any shape, which the result has.
+      noise, noise_scale, candidates, relation: as of ``noisy_max_guarantee``.
     """
     guarantee = noisy_max_guarantee(noise, noise_scale, candidates, relation)
     return _profile(guarantee)(np.asarray(epsilon, dtype=np.float64))
@@ -271,11 +285,11 @@ def noisy_max_sharp_epsilon(
     candidates: AnySeveral,
     relation: Change = Relation.GENERAL,
 ) -> float:
-    """Smallest epsilon >= 0 that ``noisy_max_guarantee`` proves at delta.
+    """The smallest epsilon >= 0 that ``noisy_max_guarantee`` proves at delta.
 
     Args:
       delta: at which epsilon is taken.
-      noise, noise_scale, candidates, relation: as there.
+      noise, noise_scale, candidates, relation: as of ``noisy_max_guarantee``.
     """
     guarantee = noisy_max_guarantee(noise, noise_scale, candidates, relation)
     return _smallest(_profile(guarantee), delta)
@@ -290,16 +304,16 @@ def noisy_max_chernoff_epsilon(
     candidates: npt.ArrayLike,
     relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """epsilon(delta) of noisy max with Gaussian noise (KRW Corollary 3.4).
+    """epsilon(delta) of noisy max with Gaussian noise by KRW Corollary 3.4.
 
-    s^2/(2 sigma^2) + (s/sigma) sqrt(2 log(m/delta)) for a shift of s = 2 (s = 1 if
-    monotone); arguments broadcast.
+    It is s^2/(2 sigma^2) + (s/sigma) sqrt(2 log(m/delta)), where a score may shift by s = 2
+    against the others (s = 1 if monotone). The numeric arguments broadcast.
 
     Args:
-      delta: in (0, 1).
-      noise_scale: sigma > 0.
-      candidates: m >= 1.
-      relation: GENERAL or MONOTONE.
+      delta: in (0, 1), any shape.
+      noise_scale: sigma > 0, the standard deviation in units of the sensitivity.
+      candidates: m >= 1, how many there are.
+      relation: how the scores may change, GENERAL or MONOTONE.
 
     Raises:
       InputError: if an argument is out of range.
@@ -312,6 +326,7 @@ def noisy_max_chernoff_epsilon(
 
 
 def _ratio(noise_scale, candidates, relation) -> tuple[np.ndarray, np.ndarray]:
+    """The shift over the noise, s/sigma, and m, both checked, as float64 arrays."""
     scale = np.asarray(noise_scale, dtype=np.float64)
     m = np.asarray(candidates, dtype=np.float64)
     if not np.all((scale > 0.0) & np.isfinite(scale)):

@@ -1,7 +1,7 @@
 """Adaptive composition of one mechanism, in which each input may depend on the last release.
 
-Meant for k winners of noisy max (Koskela, Redberg & Wang 2024, Theorem 3.3), but any inner
-mechanism with an exact law will do.
+It is meant for k winners of noisy max (Koskela, Redberg & Wang 2024, Theorem 3.3), but takes any
+inner mechanism with an exact law.
 """
 
 import math
@@ -26,8 +26,8 @@ class Releases(NamedTuple):
 
     Attributes:
       events: Int["rounds"], the event of each release, in order.
-      number: Int[""]: the sum of the weights of the releases above its least possible
-        value, or ``events`` as the digits of a number.
+      number: Int[""], what is tallied: for event "sum", the sum of the weights of the releases
+        minus the least possible sum; for "all", the number whose digits are ``events``.
     """
 
     events: Int[Array, "rounds"]  # noqa: F821
@@ -38,22 +38,22 @@ class Releases(NamedTuple):
 def composition(
     inner: Mechanism, rounds: Winners, *, adaptive: bool = False, event: Event = "sum"
 ) -> Mechanism:
-    """Releases ``rounds`` events of ``inner``, with independent noise.
+    """Releases the events of ``rounds`` runs of ``inner``, with independent randomness.
 
     Args:
       inner: a mechanism with an exact law, such as ``noisy_max("gaussian")``.
       rounds: k, how many events are released.
       adaptive: whether the input of a round depends on the release before.
-      event: "sum" tallies the sum of weights of the releases; "all" tallies all of them,
-        for at most 2**16 possibilities.
+      event: "sum" tallies the sum of weights of the releases; "all" tallies every sequence of
+        releases, of which there may be 2**16.
 
-    Data: of ``inner``. If adaptive, a list of inputs of equal shapes: the first round's,
-      then for each event the one that follows it.
-    Params: of ``inner``, and "weights" for event "sum": whole numbers, Int["events"], or
-      if adaptive Int["events+1 events"], a row for each input. Default: 1 for event 0,
-      0 for others. The weighted sum is post-processing of the releases, and with weights
-      proportional to the privacy losses it is sufficient.
-    Outcome: Releases.
+    Data: that of ``inner``. If adaptive, a list of such inputs of equal shapes: that of the first
+      round, then for each event the input of the round that follows it.
+    Params: those of ``inner``, and "weights" for event "sum": whole numbers, Int["events"], or
+      if adaptive Int["events+1 events"], a row for each input. By default event 0 has weight 1
+      and all others 0. The weighted sum is post-processing of the releases; with weights
+      proportional to the privacy losses it is a sufficient statistic.
+    Outcome: ``Releases``.
 
     Formal guarantees: claims KRW-Thm3.3 and KRW-Thm3.3-dominated, for noisy max.
 
@@ -66,6 +66,7 @@ def composition(
     inner_law = inner.law
 
     def inputs(data) -> list:
+        """The inputs of a round: one, or, if adaptive, the first round's and one for each event."""
         if not adaptive:
             return [data]
         if not isinstance(data, list | tuple) or len(data) < 2:
@@ -169,6 +170,7 @@ def composition(
 
 
 def _number(outcome: Releases):
+    """The event: the number of the releases."""
     return outcome.number
 
 
@@ -178,7 +180,10 @@ def _row(table: np.ndarray, last: int) -> int:
 
 
 def _law_of_all(table: np.ndarray, rounds: int) -> np.ndarray:
-    """Probabilities of all sequences of events, the last one varying fastest."""
+    """The probabilities of all sequences of events, Float["events^rounds"], last event fastest.
+
+    ``table`` is Float["inputs events"], the law of one release for each input.
+    """
     size = table.shape[1]
     follow = np.stack([table[_row(table, last)] for last in range(size)])
     found = table[0]
@@ -188,8 +193,15 @@ def _law_of_all(table: np.ndarray, rounds: int) -> np.ndarray:
 
 
 def _law_of_sum(table: np.ndarray, weights: np.ndarray, rounds: int) -> np.ndarray:
-    """Law of the sum of weights; state: the row of the next input."""
+    """The law of the sum of weights, Float["sums"], from 0.
+
+    Args:
+      table: Float["inputs events"], the law of one release for each input.
+      weights: Int["inputs events"], >= 0.
+      rounds: k.
+    """
     count = rounds * int(weights.max()) + 1
+    # For each input that may come next, the law of the sum so far, jointly with that input.
     states: dict[int, Any] = {0: np.eye(1, count)[0]}
     for _ in range(rounds):
         new: dict[int, Any] = {}

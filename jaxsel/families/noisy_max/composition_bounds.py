@@ -1,7 +1,8 @@
 """Adaptive composition of noisy maxima (Koskela, Redberg & Wang 2024, Theorem 3.3).
 
-Three proved bounds on the privacy of k winners together, where the scores of each round may
-depend on the winners so far, and the exact profile of a non-adaptive pair.
+There are two proved bounds on the privacy of k winners together, where the scores of each round
+may depend on the winners so far: Theorem 3.3, and the composition of a dominating pair. Beside
+them stands the exact profile of one pair that is released k times, not adaptively.
 """
 
 import math
@@ -25,12 +26,12 @@ from jaxsel.families.noisy_max.parameters import (
 )
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import number
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 
-_MAX_TYPES = 2_000_000
-_KNOTS = 4000  # points of one round's profile, in each direction
-_FLOOR = 1e-30  # the delta at which they end
+_MAX_TYPES = 2_000_000  # rows of ``_Types``
+_KNOTS = 4000  # points at which one round's profile is taken, in each direction
+_FLOOR = 1e-30  # the delta at which these points end
 _FARTHEST = 500.0  # the largest epsilon searched
 _TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite loss
 
@@ -39,7 +40,10 @@ _TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite los
 
 
 def _multiplier(noise_scale: float, compositions: int, relation: Relation) -> float:
-    """k Gaussian releases are equivalent to one with a shift sqrt(k) times larger."""
+    """The noise multiplier of k noisy scores together.
+
+    k Gaussian releases are as private as a single one with a shift sqrt(k) times as large.
+    """
     return noise_scale / (noisy_max_shift(relation) * math.sqrt(compositions))
 
 
@@ -51,13 +55,13 @@ def noisy_max_composed_log_delta(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """Logarithm of delta(epsilon) of several winners with Gaussian noise (Theorem 3.3, E-KRW-3).
+    """log delta(epsilon) of k winners with Gaussian noise (KRW Theorem 3.3 by E-KRW-3).
 
-    k log m + the log profile of the k-wise composition of one noisy score, at most 0;
-    in logarithms, so that m^k does not overflow.
+    It is k log m + the logarithm of the profile of k noisy scores together, at most 0. In
+    logarithms m^k does not overflow.
 
     Args:
-      epsilon: any real numbers, any shape.
+      epsilon: any real numbers, any shape, which the result has.
       noise_scale: standard deviation, in units of the sensitivity.
       candidates: m, of every round.
       compositions: k, how many winners are released.
@@ -74,7 +78,7 @@ def noisy_max_composed_delta(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> np.ndarray:
-    """delta(epsilon) of several winners with Gaussian noise (Theorem 3.3, E-KRW-3), at most 1.
+    """delta(epsilon) of k winners with Gaussian noise (KRW Theorem 3.3 by E-KRW-3), at most 1.
 
     Args:
       epsilon, noise_scale, candidates, compositions, relation: as in
@@ -93,7 +97,7 @@ def noisy_max_composed_epsilon(
     compositions: Winners,
     relation: Change = Relation.GENERAL,
 ) -> float:
-    """Smallest epsilon >= 0 of several winners with Gaussian noise at delta, by Theorem 3.3.
+    """The smallest epsilon >= 0 of k winners with Gaussian noise at delta, by KRW Theorem 3.3.
 
     Args:
       delta: at which epsilon is taken.
@@ -118,9 +122,20 @@ def noisy_max_composed_epsilon(
 
 # --- Composition of a dominating pair -------------------------------------------------
 
+MOST_ROUNDS = 100_000
+"""The most rounds whose losses are composed: a few seconds, which grow with their number."""
+
+_Rounds = Annotated[int, whole("k, how many rounds there are", at_least=1, at_most=MOST_ROUNDS)]
+
 
 def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
-    """The privacy loss distribution of a pair that dominates one round, composed k times."""
+    """The privacy loss distribution of k rounds, as a PMF of dp-accounting.
+
+    It is that of a pair of laws that dominates one round, composed k times.
+
+    Raises:
+      InputError: if the guarantee has no profile, or delta is 1 at every epsilon.
+    """
     # Imported here: it takes most of a second, and little else needs it.
     from dp_accounting.pld import pld_pmf
 
@@ -150,13 +165,13 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
 
 @validated
 def dominated_composition_delta(
-    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: Winners
+    epsilon: npt.ArrayLike, one_round: BaseGuarantee, compositions: _Rounds
 ) -> np.ndarray:
-    """delta(epsilon) of adaptive rounds, by composing a pair of laws that dominates each of them.
+    """delta(epsilon) of k adaptive rounds, by composing a pair of laws that dominates each round.
 
-    The lower convex hull of a profile that holds in both directions is the profile of a
-    pair of laws, and dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem
-    10). Unlike in Theorem 3.3 the total mass stays 1: no factor m^k appears.
+    If a profile holds in both directions, its lower convex hull is the profile of a pair of laws.
+    Such dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem 10). As these are
+    probability laws, no factor m^k appears, unlike in KRW Theorem 3.3.
 
     Args:
       epsilon: >= 0, any shape.
@@ -164,7 +179,7 @@ def dominated_composition_delta(
       compositions: k, how many rounds there are.
 
     Returns:
-      Float[np.ndarray, "*epsilon"], accurate to about 1e-12, absolutely: the composition
+      Float[np.ndarray, "*epsilon"], with an absolute error of about 1e-12, since the composition
       is by Fourier transform.
 
     Raises:
@@ -182,13 +197,13 @@ def dominated_composition_delta(
 def dominated_composition_epsilon(
     delta: Annotated[float, number(at_least=1e-11, below=1.0)],
     one_round: BaseGuarantee,
-    compositions: Winners,
+    compositions: _Rounds,
 ) -> float:
-    """Smallest epsilon >= 0 at which ``dominated_composition_delta`` is at most delta.
+    """The smallest epsilon >= 0 at which ``dominated_composition_delta`` is at most delta.
 
     Args:
       delta: at which epsilon is taken; below 1e-11 the composition is not accurate enough.
-      one_round, compositions: as there.
+      one_round, compositions: as of ``dominated_composition_delta``.
     """
     found = _composed_pmf(one_round, compositions)
     return max(0.0, float(found.get_epsilon_for_delta(delta)))
@@ -198,14 +213,22 @@ def dominated_composition_epsilon(
 
 
 class _Types(NamedTuple):
-    """Log-probabilities of the multisets of k independent releases."""
+    """Every multiset of the outcomes of k independent releases, by its log-probabilities.
+
+    Attributes:
+      log_first, log_second: Float["multisets"], on the two sides.
+    """
 
     log_first: np.ndarray
     log_second: np.ndarray
 
 
 def _merged(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[np.ndarray, ...]:
-    """The two laws with outcomes of (nearly) equal privacy loss merged."""
+    """The two laws, with outcomes merged whose privacy losses are equal to within 1e-12.
+
+    Raises:
+      InputError: for a bad law, or laws with different numbers of outcomes.
+    """
     p = check_probability_vector("first", first)
     q = check_probability_vector("second", second)
     if p.shape != q.shape:
@@ -223,6 +246,11 @@ def _merged(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[np.ndarray, ..
 
 
 def _types(first: npt.ArrayLike, second: npt.ArrayLike, k: int) -> _Types:
+    """The multisets of k releases, whose laws on the two sides are ``first`` and ``second``.
+
+    Raises:
+      InputError: if there are more than 2e6.
+    """
     p, q = _merged(first, second)
     size = math.comb(k + p.size - 1, k)
     if size > _MAX_TYPES:
@@ -247,6 +275,7 @@ def _types(first: npt.ArrayLike, second: npt.ArrayLike, k: int) -> _Types:
 
 
 def _one_sided_delta(types: _Types, epsilon: np.ndarray) -> np.ndarray:
+    """The delta at each epsilon of the first side against the second."""
     kept = types.log_first > -np.inf
     mass = np.exp(types.log_first[kept])
     loss = types.log_first[kept] - types.log_second[kept]
@@ -256,7 +285,8 @@ def _one_sided_delta(types: _Types, epsilon: np.ndarray) -> np.ndarray:
 
 
 def _one_sided_epsilon(types: _Types, delta: float) -> float:
-    # The best event collects the outcomes of largest loss.
+    """The epsilon at delta of the first side against the second; 0 if delta suffices alone."""
+    # The worst event consists of the outcomes of largest loss; which number of them is tried out.
     kept = types.log_first > -np.inf
     loss = types.log_first[kept] - types.log_second[kept]
     order = np.argsort(-loss, kind="stable")
@@ -274,15 +304,15 @@ def composed_pair_delta(
 ) -> np.ndarray:
     """Exact delta(epsilon) of k independent releases on one pair, the larger of both directions.
 
-    How many releases have each privacy loss is a sufficient statistic.
+    The number of releases with each privacy loss is a sufficient statistic.
 
     Args:
-      epsilon: >= 0, any shape.
+      epsilon: >= 0, any shape, which the result has.
       first, second: Float["outcomes"], laws of one release on the two sides.
       compositions: k, how many releases there are.
 
     Raises:
-      InputError: for a bad law, or if those numbers have too many possible values (2e6).
+      InputError: for a bad law, or if these numbers have more than 2e6 possible values.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     types = _types(first, second, compositions)

@@ -42,7 +42,7 @@ def noisy_max(
         return noisy_max(noise, relation=relation, method=method, precision=precision)
 
     def near_the_bounds():
-        """Pairs whose loss approaches 2/b (general) and 1/b (monotone), b the noise scale."""
+        """Pairs whose privacy loss is near 2/b (general) or 1/b (monotone), b the noise scale."""
         one = np.eye(max(2, scores.size))[0]
         # The loss of "candidate 0 wins" grows with how far behind candidate 0 is.
         behind = np.where(one, -3.0 * noisy_max_scale(scales, Relation(relation)), 0.0)
@@ -85,7 +85,7 @@ def noisy_max_composition(
         return composition(noisy_max(noise), rounds, event=event)
 
     def moving_against_others():
-        """Candidate 0, or half of the candidates, moves against the others."""
+        """Pairs on which candidate 0, or half of the candidates, moves against the others."""
         m = max(2, scores.size)
         for name, first in (("opposed", 1), ("halves", m // 2)):
             for relation in (Relation.GENERAL, Relation.MONOTONE):

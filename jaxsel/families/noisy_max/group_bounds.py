@@ -1,14 +1,15 @@
 """The worst known pairs of noisy max with Gaussian noise: two groups of equal scores.
 
-Let S be an event that the winner is one of n candidates, and D the largest noisy score in
-S minus the largest outside. Neighbours move D by at most 2 (1 if monotone), and by exactly
-that if S falls while the rest rises. So the exact profile of noisy max is
+Let S be a set of n candidates, and D the largest noisy score in S minus the largest outside, so
+that the winner is in S if D > 0. Between neighbours D changes by at most 2 (1 if monotone), and by
+exactly that if the scores in S fall by 1 while all others rise by 1. So the exact profile of
+noisy max is
 
   delta(epsilon) = sup over S and scores of P[D > 0] - e^epsilon P[D > 2]
 
-up to the sign of D. This module computes it with all n scores in S equal and all others
-equal, by quadrature: a lower bound on the worst case, exact for m = 2. For large m the
-largest of a group varies less than one noisy score, and the privacy loss is much larger
+up to the sign of D. This module computes it by quadrature where all n scores in S are equal, and
+all others are. That is a lower bound on the worst case, and exact for m = 2. For large m the
+largest of a group varies less than one noisy score, so that the privacy loss is much larger
 than for a single candidate that moves against all others (n = 1).
 """
 
@@ -23,20 +24,20 @@ from jaxsel.accounting.numerics.optimise import minimise
 from jaxsel.families.noisy_max.composition_bounds import composed_pair_epsilon
 from jaxsel.families.noisy_max.laws import noisy_max_shift
 from jaxsel.families.noisy_max.parameters import (
-    AnyCandidates,
-    AnyLevel,
     AnyScale,
-    AnySeveral,
+    Candidates,
     Change,
     Delta,
-    Winners,
+    FewWinners,
+    LevelFromZero,
+    Several,
 )
 from jaxsel.host.errors import InputError, check_finite
 from jaxsel.language.base import Pair, Relation
 from jaxsel.language.signature import validated
 
-# Panels half a unit wide with 16 nodes: relative error below 1e-12. A largest score below
-# -12 has probability 1e-32, and is still less likely to win.
+# Panels half a unit wide with 16 nodes have a relative error below 1e-12. The largest noise of a
+# group is below -12 with probability 1e-32 at most, and then it hardly ever wins.
 _LOWEST, _HIGHEST, _PANEL, _POINTS = -12.0, 38.0, 0.5, 16
 _FARTHEST = 34.0  # the largest lead at which probabilities do not underflow
 _UNDERFLOW = 745.0
@@ -47,6 +48,7 @@ _COMPOSED_LEADS = (-9.0, 6.0)
 
 
 def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of a quadrature over the largest noise of a group."""
     nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
     left = np.arange(_LOWEST, _HIGHEST, _PANEL)[:, None]
     x = left + _PANEL * (nodes + 1.0) / 2.0
@@ -59,19 +61,19 @@ _LOG_CDF = special.log_ndtr(_X)
 
 
 @validated
-def group_win_probability(
-    first: AnyCandidates, second: AnyCandidates, lead: npt.ArrayLike
-) -> np.ndarray:
+def group_win_probability(first: Candidates, second: Candidates, lead: npt.ArrayLike) -> np.ndarray:
     """The probability that the largest noisy score of one group exceeds that of another.
 
     Args:
       first, second: sizes of the two groups, in each of which all scores are equal.
-      lead: of the first group's scores, in standard deviations of the Gaussian noise,
-        any shape, within [-34, 34].
+      lead: by how much the first group's scores exceed the second's, in standard deviations of
+        the Gaussian noise; any shape, within [-34, 34].
 
     Returns:
-      Float[np.ndarray, "*lead"], accurate relative to its size (about 1e-12), also where
-      it is tiny.
+      Float[np.ndarray, "*lead"], with a relative error of about 1e-12, also where it is tiny.
+
+    Raises:
+      InputError: for a lead outside of [-34, 34], where probabilities may underflow.
     """
     lead = np.asarray(lead, dtype=np.float64)
     if not np.all(np.abs(lead) <= _FARTHEST):
@@ -98,8 +100,8 @@ def grouped_law(sizes: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
         than 34 apart counts as 34.
 
     Returns:
-      Float[np.ndarray, "groups"], summing to 1 up to rounding; each accurate relative to
-      its size (about 1e-12).
+      Float[np.ndarray, "groups"], summing to 1 up to rounding; each has a relative error of
+      about 1e-12.
 
     Raises:
       InputError: if sizes are not whole numbers >= 1, one for each level.
@@ -123,14 +125,14 @@ def grouped_law(sizes: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
 
 
 class GroupPair(NamedTuple):
-    """Two neighbouring score vectors: two groups of equal scores that move apart.
+    """Two neighbouring score vectors, which consist of two groups of equal scores.
 
     Attributes:
-      first, second: sizes of the groups; the first one loses on the neighbour.
-      lead: of the first group's scores on the neighbour, in standard deviations; on the
-        data it is larger by shift / noise_scale.
-      epsilon: exact epsilon at the given delta for the event that the winner is in the
-        first group, data against neighbour.
+      first, second: sizes of the groups; on the neighbour the first group is worse.
+      lead: by how much the first group's scores exceed the second's on the neighbour, in standard
+        deviations of the noise; on the data it is larger by shift / noise_scale.
+      epsilon: exact epsilon, at the delta of the search that found the pair, of the event that
+        the winner is in the first group, data against neighbour.
     """
 
     first: int
@@ -140,6 +142,11 @@ class GroupPair(NamedTuple):
 
 
 def _relative_shift(noise_scale: float, relation: Relation) -> float:
+    """By how much two groups move apart, 2 or 1, in standard deviations of the noise.
+
+    Raises:
+      InputError: for so little noise that probabilities would underflow.
+    """
     shift = noisy_max_shift(relation) / noise_scale
     if shift > _LARGEST_SHIFT:
         raise InputError(
@@ -151,16 +158,16 @@ def _relative_shift(noise_scale: float, relation: Relation) -> float:
 
 @validated
 def group_delta(
-    epsilon: AnyLevel,
-    first: AnyCandidates,
-    second: AnyCandidates,
+    epsilon: LevelFromZero,
+    first: Candidates,
+    second: Candidates,
     noise_scale: AnyScale,
     relation: Change = Relation.GENERAL,
 ) -> float:
     """Exact delta at epsilon of two groups of equal scores that move apart, at their worst lead.
 
-    It is the profile of the noise D, a difference of two maxima, at a shift of 2 or 1;
-    noisy max with as many candidates as both groups has at least this delta.
+    It is the profile of the difference of two maxima, D of the module's docstring, at a shift of
+    2 or 1. Noisy max with as many candidates as both groups have together has at least this delta.
 
     Args:
       epsilon: where the profile is taken.
@@ -183,8 +190,8 @@ def group_delta(
 @validated
 def group_epsilon(
     delta: Delta,
-    first: AnyCandidates,
-    second: AnyCandidates,
+    first: Candidates,
+    second: Candidates,
     noise_scale: AnyScale,
     relation: Change = Relation.GENERAL,
 ) -> GroupPair:
@@ -209,9 +216,9 @@ def group_epsilon(
 
 @validated
 def single_pair(
-    delta: Delta, candidates: AnySeveral, noise_scale: AnyScale, relation: Change = Relation.GENERAL
+    delta: Delta, candidates: Several, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> GroupPair:
-    """The worst pair in which one candidate moves against all others that are equal.
+    """The worst pair in which one candidate moves against all others, which have equal scores.
 
     The candidate falls or rises, whichever has the larger privacy loss.
 
@@ -228,12 +235,13 @@ def single_pair(
 
 @validated
 def worst_group_pair(
-    delta: Delta, candidates: AnySeveral, noise_scale: AnyScale, relation: Change = Relation.GENERAL
+    delta: Delta, candidates: Several, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> GroupPair:
     """The worst pair of two groups of equal scores, over their sizes and lead, by search.
 
-    Epsilon seems to be unimodal in the relative size of the first group; it is searched on
-    a grid of sizes and then, by halving the step, around the best one.
+    The search takes the best of a grid of sizes, and then moves from it by steps that are halved.
+    Epsilon seems to be unimodal in the size of the first group, but this is not proved, so that
+    there may be a worse pair. The epsilon of the pair that is found is exact.
 
     Args:
       delta, noise_scale, relation: as in ``group_epsilon``.
@@ -268,15 +276,15 @@ def worst_group_pair(
 @validated
 def worst_composed_group_pair(
     delta: Delta,
-    candidates: AnySeveral,
+    candidates: Several,
     noise_scale: AnyScale,
-    compositions: Winners,
+    compositions: FewWinners,
     relation: Change = Relation.GENERAL,
 ) -> GroupPair:
-    """The worst pair of two groups of equal scores for several non-adaptive releases.
+    """The worst pair of two groups of equal scores for k non-adaptive releases, by search.
 
-    Like ``worst_group_pair``, found by search; its epsilon is that of k releases, exact,
-    hence a lower bound for k adaptive releases.
+    As in ``worst_group_pair``, but its epsilon is the exact one of k releases of the winner's
+    group, which is a lower bound for k adaptive releases.
 
     Args:
       delta, candidates, noise_scale, relation: as in ``worst_group_pair``.
@@ -323,9 +331,10 @@ def worst_composed_group_pair(
 def moving_groups(
     pair: GroupPair, noise_scale: AnyScale, relation: Change = Relation.GENERAL
 ) -> Pair:
-    """Neighbours for ``grouped_noisy_max``, on the second of which the first group is worse.
+    """The groups as neighbouring inputs of ``grouped_noisy_max``.
 
-    General: it falls by 1 and all others rise by 1. Monotone: it alone falls, by 1.
+    From the data to the neighbour the first group falls by 1; if the relation is GENERAL, the
+    second group rises by 1, too.
 
     Args:
       pair: sizes of the groups, and the first one's lead on the neighbour.
@@ -348,7 +357,7 @@ def moving_groups(
 
 
 def group_scores(pair: Pair) -> Pair:
-    """The same neighbours with one score per candidate, for ``noisy_max``."""
+    """The neighbours of ``moving_groups`` with one score per candidate, for ``noisy_max``."""
 
     def written(data) -> np.ndarray:
         return np.repeat(np.asarray(data["levels"], dtype=np.float64), data["sizes"])

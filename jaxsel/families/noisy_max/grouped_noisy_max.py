@@ -1,8 +1,8 @@
 """Noisy max over groups of equal scores, with one draw per group.
 
 The largest of n Gaussian draws has distribution function F^n, so one uniform number per
-group is enough; the winner is uniform within its group, which reveals nothing more about
-the data. Same law as ``noisy_max("gaussian")`` with the group of the winner as event.
+group is enough. What is released has the law of the winner's group in ``noisy_max("gaussian")``.
+Within its group the winner is uniform, which would reveal nothing more about the data.
 """
 
 from typing import Annotated
@@ -33,9 +33,9 @@ def grouped_noisy_max(
       precision: of the draws, see ``jaxsel.kernel.noise``.
 
     Data: ``{"sizes": Int["groups"], "levels": Float["groups"]}``: the number of candidates
-    in each group and their common score, in units of the sensitivity.
-    Params: ``{"noise_scale": sigma}``.
-    Outcome: Int[Array, ""], index of the group.
+      in each group and their common score, in units of the sensitivity.
+    Params: ``{"noise_scale": sigma}``, the standard deviation in units of the sensitivity.
+    Outcome and event: Int[Array, ""], index of the group.
 
     Formal guarantees: those of noisy max with as many candidates as there are in all.
 
@@ -86,7 +86,16 @@ def grouped_noisy_max(
 
 
 def _largest(key: stream.Key, draw: int, size: Array, precision: str) -> Array:
-    """The largest of ``size`` standard normal draws, by its distribution function."""
+    """The largest of ``size`` standard normal draws, by one draw from its distribution F^size.
+
+    Args:
+      key: of the trial.
+      draw: number of the group, by which its draw is addressed.
+      size: Float[""], how many normal draws it stands for.
+      precision: of the draw, see ``jaxsel.kernel.noise``.
+    """
+    # The largest, Z, has F(Z) = U^(1/size) = e^(-E/size) for uniform U and exponential E. Both
+    # tails are computed from E, so that neither is lost to rounding.
     waiting = noises.exponential(noises.number(key, draw, precision)) / size
     below, above = jnp.exp(-waiting), -jnp.expm1(-waiting)
     upper = below > above

@@ -26,26 +26,26 @@ def noisy_max(
     method: Annotated[str, choice(parameters.METHODS)] = "literal",
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    r"""Report the index of the largest noisy score.
+    r"""Report the index of the largest noisy score, argmax_i (s_i + b Z_i).
 
-    Releases argmax_i (s_i + b Z_i). With Gumbel noise this is the exponential mechanism
-    (McSherry & Talwar 2007), P(i) proportional to exp(s_i / b); with exponential noise,
-    permute-and-flip (McKenna & Sheldon 2020; Ding et al. 2021).
+    With Gumbel noise this is the exponential mechanism (McSherry & Talwar 2007), P(i) proportional
+    to exp(s_i / b). With exponential noise it is permute-and-flip (McKenna & Sheldon 2020; Ding et
+    al. 2021).
 
     Args:
       noise: law of Z: "gumbel", "laplace", "exponential" or "gaussian".
-      relation: "general" or "monotone" score changes; sets b from ``epsilon``.
+      relation: how scores may change, "general" or "monotone"; b follows from it and "epsilon".
       method: "literal" adds the noise to the scores; "race" (Gumbel only) has the same
         law with one logarithm less: the least E_i exp(-s_i / b) wins, E exponential.
       precision: of the draws, see ``jaxsel.kernel.noise``.
 
-    Data: scores, Float["m"], in units of the sensitivity (1).
+    Data: scores, Float["m"], in units of the sensitivity.
     Params: ``{"epsilon": e}``, or ``{"noise_scale": b}`` (the only form for "gaussian").
-    Outcome: Int[Array, ""], index in [0, m). Ties: lowest index (highest probability
-      zero in exact arithmetic).
+    Outcome and event: Int[Array, ""], an index in [0, m). Of equal noisy scores, which have
+      probability zero in exact arithmetic, the lowest index wins.
 
-    Formal guarantees (claims ``NM-*``): b = 2/epsilon gives epsilon-DP, and b = 1/epsilon
-      does for monotone changes, for the first three noises.
+    Formal guarantees (claims ``NM-*``): with Gumbel, Laplace or exponential noise, b = 2/epsilon
+      is epsilon-DP, and so is b = 1/epsilon if the changes are monotone.
 
     Raises:
       InputError: for scores that are empty or not finite; for method "race" with another noise
@@ -112,7 +112,14 @@ def noisy_max(
 
 
 def _argmax_noisy(key, levels, variates) -> Array:
-    """argmax over candidates of level + variate; levels Float["hashes per_hash"]."""
+    """The index of the largest level + variate.
+
+    Args:
+      key: of the trial.
+      levels: Float["hashes per_hash"], the scores over b, in rows of as many candidates as one
+        hash gives variates.
+      variates: ``(key, number of the hash) -> its variates``.
+    """
 
     def candidates(hash_number):
         row = levels[hash_number]
@@ -122,7 +129,10 @@ def _argmax_noisy(key, levels, variates) -> Array:
 
 
 def _argmin_race(key, weights, variates) -> Array:
-    """argmin over candidates of weight * exponential variate."""
+    """The index of the least weight * exponential variate.
+
+    Arguments as of ``_argmax_noisy``, with exp(-level) as weights.
+    """
 
     def candidates(hash_number):
         row = weights[hash_number]

@@ -14,7 +14,10 @@ AnyNoise = Annotated[
 ]
 Noise = Annotated[str, choice(("gaussian", "laplace"), "law of the noise")]
 AnyScale = Annotated[float, positive("noise scale, in units of the sensitivity")]
-Epsilon = Annotated[float, positive("privacy parameter; sets the noise scale")]
+# Its quotients, the scores, are floats.
+Epsilon = Annotated[
+    float, number("privacy parameter; sets the noise scale", at_least=1e-100, at_most=1e100)
+]
 Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the scores")]
 Changes = Annotated[str, choice(("general", "monotone"), "how scores may change")]
 Precision = Annotated[str, choice(PRECISIONS, "of the draws")]
@@ -25,7 +28,7 @@ AnyLevel = Annotated[float, number("where the profile is taken", at_least=0.0)]
 DeltaFromZero = Annotated[float, number("at which epsilon is taken", at_least=0.0, below=1.0)]
 Event = Annotated[str, choice(("sum", "all"), "sum: tally wins of a group; all: every sequence")]
 
-# Claims are put to the test by numbers, which have less range than the theorems.
+# Claims are checked in float64, whose range is smaller than that of the theorems.
 Scale = Annotated[
     float,
     number(
@@ -34,7 +37,10 @@ Scale = Annotated[
 ]
 Candidates = Annotated[int, whole("m, of every maximum", at_least=1, at_most=10**12)]
 Several = Annotated[int, whole("m, of every maximum", at_least=2, at_most=10**12)]
-Winners = Annotated[int, whole("k, how many winners are released", at_least=1)]
+# float64 tells whole numbers apart up to here.
+Winners = Annotated[int, whole("k, how many winners are released", at_least=1, at_most=1e15)]
+# Each of hundreds of pairs is composed exactly.
+FewWinners = Annotated[int, whole("k, how many winners are released", at_least=1, at_most=1e4)]
 Level = Annotated[float, number("where the profile is taken", above=-200.0, below=200.0)]
 LevelFromZero = Annotated[float, number("where the profile is taken", at_least=0.0, below=200.0)]
 Delta = Annotated[float, probability("at which epsilon is taken")]

@@ -10,13 +10,14 @@ from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 
 @factory
 def subsampled_exponential(*, draws: Draws) -> Mechanism:
-    """Draw candidates uniformly, with replacement; choose one of them privately.
+    """Draws candidates uniformly with replacement; the exponential mechanism chooses among them.
 
     Args:
       draws: how many candidates are drawn.
 
-    Data: scores, Float["m"], in units of the sensitivity (1). Params: "epsilon", which
-    sets the Gumbel scale to 2/epsilon. Outcome: Int[Array, ""], a candidate in [0, m).
+    Data: scores, Float["m"], in units of the sensitivity.
+    Params: "epsilon", which sets the Gumbel scale to 2/epsilon.
+    Outcome and event: Int[Array, ""], a candidate in [0, m).
 
     Formal guarantees (claims): LBP-privacy.
     """

@@ -24,10 +24,10 @@ def read_input(scores: Scores, params) -> tuple[np.ndarray, float]:
 
 @validated
 def subsampled_law(scores: Scores, draws: Draws, epsilon: Epsilon) -> np.ndarray:
-    """Exact law of the chosen candidate, Float64["m"], over all multisets (at most 200,000).
+    """The exact law of the chosen candidate, Float64["m"], averaged over all multisets of draws.
 
     Args:
-      scores, draws, epsilon: as the mechanism takes them.
+      scores, draws, epsilon: as the mechanism takes them; 200,000 multisets are the most.
     """
     m = len(scores)
     if math.comb(m + draws - 1, draws) > 200_000:

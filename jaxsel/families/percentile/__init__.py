@@ -1,1 +1,1 @@
-"""Liu & Talwar 2019, Section 4: thresholds found privately; runs better than the median."""
+"""Percentile sparse vectors (Liu & Talwar 2019, Section 4), and runs better than the median."""

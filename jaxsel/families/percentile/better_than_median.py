@@ -1,6 +1,6 @@
-"""A run that is better than the base's median, by one Selection of Algorithm 1.
+"""A run that is better than the base's median, by one call of Selection (Cohen et al. 2022).
 
-Cohen et al. 2022, Theorem 4: gamma = alpha, k = 1 and tau = T.
+It is Theorem 4: Selection of Algorithm 1 with gamma = alpha, k = 1 mechanism and tau = T runs.
 """
 
 from typing import Annotated, Any
@@ -26,7 +26,11 @@ _STATE_TAG, _CALL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 
 
 def _parameters(params) -> tuple[float, int, dict]:
-    """alpha, T and the base's own parameters."""
+    """alpha, T and the parameters of the base, from those of the mechanism.
+
+    Raises:
+      InputError: for both of beta and rounds, or neither.
+    """
     own = {name: params[name] for name in _OWN if name in params}
     rest = {name: value for name, value in params.items() if name not in _OWN}
     read: dict[str, Any] = {"alpha": 1.0} | read_params(own, optional=_OWN)
@@ -40,9 +44,10 @@ def _parameters(params) -> tuple[float, int, dict]:
 def better_than_median(
     base: Base, *, method: Annotated[str, choice(parameters.RANKING)] = "rank"
 ) -> Mechanism:
-    """Release the best of a random number of runs of the base, likely better than its median.
+    """Releases the best of a random number of runs of a base, which is likely above its median.
 
-    The number of runs is Bin(T, p), with p = U^(1/alpha) drawn once for a uniform U.
+    The number of runs is Bin(T, p), where p = U^(1/alpha) for a uniform U (Cohen et al. 2022,
+    Theorem 4).
 
     Args:
       base: the algorithm whose median is to be beaten.
@@ -52,8 +57,8 @@ def better_than_median(
     Data: the base's.
     Params: the base's, and "alpha" (default 1), and "beta" (T is then that of Theorem 4) or
       "rounds" (T itself).
-    Outcome: Selection (count -1 if method is "rank"); event: the released label, "none"
-      last.
+    Outcome: ``private_tuning.Selection`` (its count is -1 if method is "rank").
+    Event: the released label; "none" comes last.
 
     Formal guarantees (claims): CL-Thm4-privacy, (2 + alpha) epsilon; CL-Thm4-failure.
 

@@ -1,13 +1,12 @@
 """Draws a binomial count directly, instead of N Bernoulli draws.
 
-Three methods, exact or with a proved error, by the mean m of the rarer of success and
-failure:
+Let m be the mean of the rarer of success and failure. There are three methods:
 
-- m < 50: inversion, exact to the last places of float64;
-- then rejection from a ratio of uniforms (Hormann 1993, algorithm BTRS, without its
-  squeeze), its acceptance computed from Loader's (2000) form of the binomial
-  probabilities, which does not cancel: exact up to rounding, relative error below 1e-7;
-- variance above 1e15: the normal law, whose distribution function is within
+- For m < 50, inversion, which is exact up to rounding in float64.
+- For larger m, rejection from a ratio of uniforms (Hormann 1993, algorithm BTRS, without its
+  squeeze). It accepts by Loader's (2000) form of the binomial probabilities, in which nothing
+  cancels, so that their relative error is below 1e-7.
+- For a variance above 1e15, the normal law, whose distribution function is within
   0.48/sqrt(variance) < 2e-8 of the binomial's (Berry-Esseen).
 """
 
@@ -22,7 +21,7 @@ from scipy import special
 from jaxsel.kernel import lanes, look_up, noise, stream
 
 _SMALL, _LARGE = 50.0, 1e15
-_ATTEMPTS = 1 << 12  # draws of the stream reserved for the attempts of one draw
+_ATTEMPTS = 1 << 12  # random numbers of the stream that are reserved for one binomial draw
 _EXACT = np.arange(16.0)
 # log(k!) - k log(k) + k for k < 16; Stirling's series from there on, to 1e-12.
 _TABLE = special.gammaln(_EXACT + 1.0) - special.xlogy(_EXACT, _EXACT) + _EXACT
@@ -32,7 +31,8 @@ class SplitCount(NamedTuple):
     """The numbers of successes and failures among N draws.
 
     Attributes:
-      successes, failures: Float[Array, ""]; each accurate where the other is near N.
+      successes, failures: Float[Array, ""]; the smaller one is accurate also where the other is
+        so near N that float64 does not tell them apart.
     """
 
     successes: Float[Array, ""]
@@ -40,7 +40,7 @@ class SplitCount(NamedTuple):
 
 
 def _stirling(k: Array) -> Array:
-    """log(k!) - k log(k) + k."""
+    """log(k!) - k log(k) + k, of which Loader's form of the binomial probability is made."""
     safe = jnp.maximum(k, 1.0)
     inverse = 1.0 / safe
     square = inverse * inverse
@@ -51,7 +51,7 @@ def _stirling(k: Array) -> Array:
 
 
 def _deviance(gap: Array, mean: Array) -> Array:
-    """x log(x/mean) - x + mean at x = mean + gap >= 0."""
+    """x log(x/mean) - x + mean at x = mean + gap >= 0, without cancellation for small gaps."""
     x = mean + gap
     v = gap / (x + mean)
     square = v * v
@@ -64,13 +64,27 @@ def _deviance(gap: Array, mean: Array) -> Array:
 
 
 def _log_weight(k, samples, mean, other_mean) -> Array:
-    """log of the binomial probability of k, up to a constant."""
+    """The logarithm of the binomial probability of k, up to a constant.
+
+    Args:
+      k: a count.
+      samples: N.
+      mean, other_mean: of the count and of N minus the count.
+    """
     gap = k - mean  # the other count is other_mean - gap, which may round to the mean
     unlikely = _deviance(gap, mean) + _deviance(-gap, other_mean)
     return -(unlikely + _stirling(k) + _stirling(samples - k))
 
 
 def _inverted(uniform: Array, samples: Array, rare: Array, wanted: Array) -> Array:
+    """A binomial count by inversion of its distribution function, for means below 50.
+
+    Args:
+      uniform: the uniform number to invert at.
+      samples: N.
+      rare: probability of success, at most 1/2.
+      wanted: Bool[""], whether this trial needs the count; otherwise the loop ends at once.
+    """
     odds = rare / (1.0 - rare)
 
     def go_on(state):
@@ -86,6 +100,13 @@ def _inverted(uniform: Array, samples: Array, rare: Array, wanted: Array) -> Arr
 
 
 def _rejected(key, draw, samples, rare, wanted) -> Array:
+    """A binomial count by rejection from a ratio of uniforms, for means of 50 or more.
+
+    Args:
+      key, draw: where its random numbers lie, as of ``binomial``.
+      samples, rare, wanted: as of ``_inverted``.
+    """
+    # a, b and height (his alpha) are the constants of Hormann's hat.
     other = 1.0 - rare
     mean, other_mean = samples * rare, samples * other
     deviation = jnp.sqrt(mean * other)
@@ -112,19 +133,20 @@ def _rejected(key, draw, samples, rare, wanted) -> Array:
         hat = jnp.log(v * height / (a / (side.t * side.t) + b))
         return attempt + 1, at, inside & (hat <= ratio)
 
+    # From attempt 1: the first random number of the draw is for the other two methods.
     start = (jnp.int32(1), mode, ~wanted)
     return lax.while_loop(go_on, once, start)[1]
 
 
 def binomial(key: stream.Key, draw, samples, chance) -> SplitCount:
-    """Splits ``samples`` independent draws that succeed with probability ``chance``.
+    """Draws how many of ``samples`` independent draws succeed, each with probability ``chance``.
 
-    Float64 throughout: run under 64-bit mode.
+    It computes in float64, and so must run in JAX's 64-bit mode.
 
     Args:
       key: of this trial.
-      draw: number of this draw in the key's stream, below 2**20.
-      samples: whole Float[Array, ""], from 0 to 1e300.
+      draw: number of this binomial draw in the key's stream, below 2**20.
+      samples: N, a whole Float[Array, ""], from 0 to 1e300.
       chance: Float[Array, ""] in [0, 1].
     """
     samples = jnp.asarray(samples, jnp.float64)

@@ -1,5 +1,5 @@
-"""Catalogue entries of percentiles: the sparse vectors of Liu & Talwar 2019, Section 4,
-and runs that are better than, or are, the median."""
+"""Catalogue entries: the percentile sparse vectors of Liu & Talwar 2019, Section 4, runs that are
+better than the median, and the run of median score."""
 
 import dataclasses
 import functools
@@ -26,6 +26,7 @@ _LAST_AGAINST_OTHERS = "every log-odds moves by 2 epsilon_1, the last against th
 
 
 def _or_theorem(annotation: Any) -> OrWord:
+    """The domain of an annotated type, or the word "theorem" for what the theorem prescribes."""
     (domain,) = annotation.__metadata__
     return OrWord(f"{domain.help}; theorem: what it asks for", domain=domain, words=(_THEOREM,))
 
@@ -43,7 +44,7 @@ _EPSILON = number("privacy of one run in the constructed pairs", above=0.0, at_m
 
 @dataclasses.dataclass(frozen=True)
 class _Wanted:
-    """What a test of percentiles is asked for; Algorithms 4 and 5 share it."""
+    """The settings that Algorithms 4 and 5 share."""
 
     target: parameters.Target = 0.5
     base_epsilon: BaseEpsilon = 0.5
@@ -55,24 +56,31 @@ class _Wanted:
     shift: Shift = 5.0
 
     def test(self, algorithm: Callable[..., PercentileTest], **more: Any) -> PercentileTest:
-        """The settings that an algorithm's theorem gives, but for those that are given."""
+        """The test with N and Delta as given here, and all else as the theorem prescribes it.
+
+        Args:
+          algorithm: ``settings.algorithm_4`` or ``algorithm_5``.
+          **more: its argument "queries" or "thresholds".
+        """
         names = ("target", "base_epsilon", "final_epsilon", "slack", "beta", "delta")
         test = algorithm(**{name: getattr(self, name) for name in names}, **more)
         return _overridden(test, samples=self.samples, shift=self.shift)
 
 
 def _overridden(test: PercentileTest, **given: Any) -> PercentileTest:
+    """The test with these fields in place of its own, except those that are "theorem"."""
     return test._replace(**{name: value for name, value in given.items() if value != _THEOREM})
 
 
 def _low_then_high(shares: np.ndarray, base_epsilon: float):
-    """Randomised response, in one direction for the last query, in the other for the rest."""
+    """A pair of shares of randomised response; the last one moves against all others."""
     high = np.append(np.full(max(1, shares.size - 1), 1.0), -1.0) * base_epsilon
     data, neighbour = 1.0 / (1.0 + np.exp(high)), 1.0 / (1.0 + np.exp(-high))
     yield "low-then-high", data, neighbour, Relation.BASE, _LAST_AGAINST_OTHERS
 
 
 def _three_outcomes(epsilon: float) -> pairs.LawPair:
+    """Two laws of one run whose two better outcomes move against each other, epsilon-close."""
     most = 1.0 / (1.0 + math.exp(epsilon))
     return pairs.three_outcome(epsilon, min(0.05, most / 2.0), min(0.25, most))
 
@@ -94,8 +102,8 @@ def percentile_above_threshold(
     final_epsilon: parameters.FinalEpsilon = 1,
     method: Jump = "jump",
 ):
-    """Halt at the first base that reaches its threshold with a wanted chance; the chances are
-    known."""
+    """Halt at the first base that reaches its threshold with a wanted probability, where these
+    probabilities are known."""
 
     def made():
         from jaxsel.families.percentile.percentile_above_threshold import percentile_above_threshold
@@ -127,8 +135,8 @@ def extended_above_threshold(
     wanted: _Wanted = _Wanted(),
     method: Binomial = "binomial",
 ):
-    """Halt at the first base that reaches its threshold with a wanted chance, estimated from N
-    fresh runs a query."""
+    """Halt at the first base that reaches its threshold with a wanted probability, which is
+    estimated from N fresh runs for each query."""
 
     def made():
         from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
@@ -170,8 +178,8 @@ def find_percentile_threshold(
     offset: Offset = 0.7,
     method: Binomial = "binomial",
 ):
-    """Release the first of a falling grid of thresholds that a wanted share of N runs reaches,
-    the same runs for all."""
+    """Release the first of a falling grid of thresholds that a wanted share of N runs reaches; the
+    same runs are counted at all thresholds."""
 
     def made():
         from jaxsel.families.percentile.find_threshold import find_percentile_threshold
@@ -296,7 +304,8 @@ def better_than_median(
     beta: Beta = 0.02,
     method: Annotated[str, methods(*parameters.RANKING)] = "rank",
 ):
-    """The best of Bin(T, p) runs: above the median, but for a chance beta."""
+    """Release the best of Bin(T, p) runs, which is better than the median except with probability
+    beta."""
 
     def made():
         from jaxsel.families.percentile.better_than_median import better_than_median

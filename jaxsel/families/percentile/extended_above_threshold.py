@@ -1,7 +1,7 @@
-"""The percentile sparse vector with shares estimated from N fresh runs per query.
+"""The percentile sparse vector with shares that are estimated from N fresh runs per query.
 
-Liu & Talwar 2019, Algorithm 4. The theorem's N is astronomical, so the count of runs
-that reach the threshold is one binomial draw, which has the law of N runs.
+It is Liu & Talwar 2019, Algorithm 4. As the theorem's N is astronomical, the number of runs that
+reach the threshold is one binomial draw, which has the law of a count of N runs.
 """
 
 import jax
@@ -30,7 +30,7 @@ _COUNT_TAG, _RUN_TAG = 0xA1, 0xA2
 def extended_above_threshold(
     base: Base | None = None, *, method: CountMethod = "binomial"
 ) -> Mechanism:
-    """Halts at the first query whose estimated, noisy log-odds exceed the target's.
+    """Halts at the first query whose estimated log-odds, with noise, exceed the noisy target's.
 
     Args:
       base: the base algorithm of the runs, with thresholds on its score; None if shares are
@@ -44,7 +44,7 @@ def extended_above_threshold(
     Params: the fields of ``percentile.settings.PercentileTest``, as made by
       ``algorithm_4(...)._asdict()``; "samples" and "shift" may be overridden; and the
       base's.
-    Outcome: Halt; event: the query, "none" last.
+    Outcome: ``noisy_tests.Halt``. Event: the query; "none" comes last.
 
     Formal guarantees (claims): LT-Thm4.4(a) to (d), LT-Thm4.4(a)-sharp, LT-Thm1.5.
 

@@ -1,8 +1,8 @@
 """Finds privately a threshold that a target share of the runs reaches.
 
-Liu & Talwar 2019, Algorithm 5: thresholds fall along a grid, and the SAME N runs are
-counted at each of them. The counts are a Markov chain of binomials, so N runs take as
-many draws as there are thresholds.
+It is Liu & Talwar 2019, Algorithm 5: thresholds fall along a grid, and the same N runs are
+counted at each of them. The counts are a Markov chain with binomial steps, so that one draw for
+each threshold stands for N runs.
 """
 
 import math
@@ -32,12 +32,21 @@ _COUNT_TAG, _RUN_TAG = 0xB1, 0xB2
 
 
 def prepare_search(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
-    """Arrays for ``search_thresholds``: the thresholds, and the settings of the test."""
+    """The arrays and numbers that ``search_thresholds`` takes.
+
+    Args:
+      queries: the falling thresholds.
+      test: settings of Algorithm 5.
+
+    Returns:
+      The arrays of the queries with "gained", Float64["thresholds"], the probability that a run
+      which reached no threshold before reaches this one; and the numbers of the test.
+    """
     earlier = np.append(0.0, queries.shares[:-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         gained = (queries.shares - earlier) / (1.0 - earlier)
     aim = math.log(float(test.samples) * test.target + test.shift) - test.offset
-    # Relative to the runs that have reached no threshold before.
+    # If all runs have reached a threshold before, there are none to gain.
     arrays = queries.data | {"gained": np.where(earlier < 1.0, gained, 0.0)}
     return arrays, noise_params(test, aim)
 
@@ -60,7 +69,8 @@ def find_percentile_threshold(
     Params: the fields of ``percentile.settings.PercentileTest``, as made by
       ``algorithm_5(...)._asdict()``; "samples" and "shift" may be overridden; and the
       base's.
-    Outcome: Halt, the query being the threshold; event: that number, "none" last.
+    Outcome: ``noisy_tests.Halt``, whose query is the number of the threshold.
+    Event: this number; "none" comes last.
 
     Formal guarantees (claims): LT-Thm4.6(a) to (c), LT-Thm4.6(a)-sharp.
 
@@ -106,6 +116,6 @@ def search_thresholds(base: Base | None, method: str, key: stream.Key, data, par
 
     start = (jnp.zeros_like(samples), samples)
     thresholds = arrays["share"].shape[-1]
-    # The literal method has all counts already.
+    # The literal method has all counts already, so that its levels cost nothing.
     loop = lax.while_loop if method == "literal" else lanes.while_loop
     return Halt(first_pass(key, params, thresholds, level, start, loop), samples)

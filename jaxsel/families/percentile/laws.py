@@ -1,10 +1,10 @@
 """Exact laws of the percentile sparse vectors of Liu & Talwar 2019, Section 4.
 
-A query is a base algorithm with a threshold; its *share* is the chance that one run
+A query is a base algorithm with a threshold; its *share* is the probability that one run
 reaches the threshold. Algorithm 3 knows the shares, Algorithm 4 estimates each from N
 fresh runs, and Algorithm 5 estimates those of a falling grid of thresholds from the
-same N runs. Large counts are summed on a grid far finer than their standard
-deviation, and the laws are accurate to 1e-7 for any N up to 1e200, to 1e-12 for small N.
+same N runs. Large counts are summed on a grid that is finer than their standard deviation. The
+laws have errors below 1e-7 for any N up to 1e200, and below 1e-12 for small N.
 """
 
 import math
@@ -21,10 +21,10 @@ from jaxsel.families.sparse_vector.halting_law import Counts, binomial_counts, h
 from jaxsel.host.errors import InputError
 from jaxsel.language.signature import validated
 
-_REACH = 45.0  # scales of Laplace noise beyond which it lies with chance below 1e-19
-_DENSE = 500  # possible counts up to which all of them are listed
-_MANY = 300  # levels up to which the quadrature splits at each of them
-_STATES = 3000
+_REACH = 45.0  # scales of Laplace noise, beyond which it lies with probability below 1e-19
+_DENSE = 500  # number of possible counts up to which all of them are listed
+_MANY = 300  # number of levels up to which the quadrature splits at each of them
+_STATES = 3000  # most counts that are tracked at one threshold
 _CERTAIN = 1e-7  # relative spread below which a count is replaced by its mean
 
 
@@ -47,15 +47,20 @@ def checked_shares(shares: npt.ArrayLike) -> np.ndarray:
 
 @validated
 def oracle_scales(base_epsilon: BaseEpsilon, final_epsilon: FinalEpsilon) -> tuple[float, float]:
-    """The scales of Algorithm 3's Laplace noises: of each query, and of the threshold."""
+    """The scales of Algorithm 3's Laplace noises on log-odds: of each query, and of the threshold.
+
+    They are 8 epsilon_1/epsilon_3 and 4 epsilon_1/epsilon_3.
+    """
     ratio = base_epsilon / final_epsilon
     return 8.0 * ratio, 4.0 * ratio
 
 
 @validated
 def oracle_levels(shares: npt.ArrayLike, target: Target) -> np.ndarray:
-    """The log-odds of each share minus those of the target, Float["queries"]; -inf at a share 0,
-    inf at 1."""
+    """The log-odds of each share minus those of the target, Float["queries"].
+
+    They are -inf at a share of 0, and inf at 1.
+    """
     shares = checked_shares(shares)
     with np.errstate(divide="ignore"):
         levels = np.log(shares) - np.log1p(-shares)
@@ -68,12 +73,12 @@ def oracle_law(
     """The exact law of the query at which Algorithm 3 halts.
 
     Args:
-      shares: of the queries, in order, each in [0, 1].
-      target: p*, the wanted chance to reach the threshold.
+      shares: Float["queries"], in the order in which they are asked, each in [0, 1].
+      target: p*, the wanted probability to reach the threshold.
       base_epsilon, final_epsilon: epsilon_1 of one run, and epsilon_3 of the answers.
 
     Returns:
-      Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
+      Float[np.ndarray, "queries+1"], the probability to halt at each query, and last not to halt.
     """
     levels = oracle_levels(shares, target)
     return halting_law(list(levels), *oracle_scales(base_epsilon, final_epsilon))
@@ -83,16 +88,23 @@ def oracle_law(
 
 
 def share_counts(samples: float, share: float) -> Counts:
-    """The law of how many of N = ``samples`` runs reach a threshold that one run reaches with
-    chance ``share``; for N up to 1e200.
+    """The law of how many of N runs reach a threshold.
 
-    Where more than 500 counts matter, it is summed on a grid of about a quarter of the
-    standard deviation, which gives the same sums of smooth functions; and if the standard
+    If more than about 500 counts matter, only those on a grid of a quarter of the standard
+    deviation are listed, since sums of smooth functions over them are the same. If the standard
     deviation is below 1e-7 of the mean, the count is replaced by its mean.
+
+    Args:
+      samples: N, a whole number up to 1e200.
+      share: the probability that one run reaches the threshold.
+
+    Returns:
+      The counts of runs that reach it and of runs that do not, with their probabilities.
     """
     rare = min(share, 1.0 - share)
     mean = samples * rare
     deviation = math.sqrt(mean * (1.0 - rare))
+    # ``binomial_counts`` lists 12 deviations and 60 counts on either side of the mean.
     if 24.0 * deviation + 120.0 <= _DENSE:
         return binomial_counts(int(samples), share)
     if deviation <= _CERTAIN * mean:
@@ -111,7 +123,15 @@ def share_counts(samples: float, share: float) -> Counts:
 
 
 def _splits(levels: list[np.ndarray], weights: list[np.ndarray]) -> np.ndarray:
-    """The points at which a quadrature over the threshold noise splits its panels."""
+    """The points at which a quadrature over the threshold noise splits its panels.
+
+    The integrand has a kink at every level. If there are too many, panels are split at multiples
+    of their standard deviation around their mean.
+
+    Args:
+      levels, weights: for each test, Float["counts"], the noiseless values minus the threshold
+        and their probabilities.
+    """
     every = np.unique(np.concatenate(levels))
     if every.size <= _MANY:
         return every
@@ -128,11 +148,11 @@ def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
     """The exact law of the query at which Algorithm 4 halts.
 
     Args:
-      shares: of the queries, in order, each in [0, 1].
-      test: its settings (``settings.algorithm_4``), or others of that form.
+      shares: Float["queries"], in the order in which they are asked, each in [0, 1].
+      test: settings as ``settings.algorithm_4`` makes them, or others.
 
     Returns:
-      Float[np.ndarray, "queries+1"]: chance to halt at each query, and not to, last.
+      Float[np.ndarray, "queries+1"], the probability to halt at each query, and last not to halt.
     """
     shares = checked_shares(shares)
     aim = log_potential(test.target, test)
@@ -143,7 +163,8 @@ def extended_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarray:
         level -= np.log(counts.failures + test.shift)
         rows[share] = (level - aim, counts.weights)
     splits = _splits(*(list(part) for part in zip(*rows.values(), strict=True)))
-    # Queries that never pass are appended so that their levels split the quadrature.
+    # ``halting_law`` splits its quadrature at the levels of its queries. Queries that never pass,
+    # with possible levels of probability 0, are put first to split it at ``splits``, too.
     never, certain = [], []
     for start in range(0, splits.size, 7):
         part = splits[start : start + 7]
@@ -170,9 +191,9 @@ class _Window(NamedTuple):
     """The counts that are tracked at one threshold.
 
     Attributes:
-      counts: those of relevant probability; None if the number of runs added to the
-        previous count is nearly deterministic.
-      spacing: the distance of the counts; 0 if the mean replaces them.
+      counts: Float["counts"], those of relevant probability; None if the number of runs that this
+        threshold adds to the previous count is so nearly certain that its mean replaces it.
+      spacing: the distance of the counts; 0 if the mean of the count replaces them.
     """
 
     counts: np.ndarray | None
@@ -180,6 +201,17 @@ class _Window(NamedTuple):
 
 
 def _windows(shares: np.ndarray, chances: np.ndarray, test: PercentileTest) -> list[_Window]:
+    """The counts that ``found_threshold_law`` tracks at each threshold.
+
+    Args:
+      shares: Float["thresholds"], not decreasing.
+      chances: Float["thresholds"], the probability that a run which reached no threshold before
+        reaches this one.
+      test: settings of Algorithm 5.
+
+    Raises:
+      InputError: for different shares that are too close for so many samples.
+    """
     samples = float(test.samples)
     left = 1.0 - np.append(0.0, shares[:-1])
     gained = np.sqrt(samples * left * chances * (1.0 - chances))
@@ -218,14 +250,15 @@ def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarr
     binomial number of the runs that reached none before.
 
     Args:
-      shares: chance of one run to reach each threshold, in order, not decreasing.
-      test: its settings (``settings.algorithm_5``), or others of that form.
+      shares: Float["thresholds"], the probability that one run reaches each of the falling
+        thresholds, not decreasing.
+      test: settings as ``settings.algorithm_5`` makes them, or others.
 
     Returns:
-      Float[np.ndarray, "thresholds+1"]: chance of each threshold, and of none, last.
+      Float[np.ndarray, "thresholds+1"], the probability of each threshold, and last of none.
 
     Raises:
-      InputError: for falling shares, or different ones too close for many samples.
+      InputError: for falling shares, or for different ones that are too close for many samples.
     """
     shares = checked_shares(shares)
     if np.any(np.diff(shares) < 0.0):

@@ -1,8 +1,7 @@
-"""Better-than-median algorithms: oracle calls, failure probability and privacy.
+"""Algorithms that find a run better than the median: number of runs, failure and privacy.
 
-Cohen et al. 2022, Theorem 4, beside the two algorithms of Liu & Talwar 2019 that their
-Theorem 3 restates. Each run of the base is better than its median with probability at
-least 1/2, and exactly 1/2 at worst.
+They are that of Cohen et al. 2022, Theorem 4, and the percentile search of Liu & Talwar 2019,
+Theorem 4.7. Each run of the base is better than its median with probability 1/2 at worst.
 """
 
 import math
@@ -19,12 +18,11 @@ class Boosting(NamedTuple):
     """The privacy, failure probability and cost of a better-than-median algorithm.
 
     Attributes:
-      epsilon, delta: its privacy, for an (epsilon, delta)-DP base.
+      epsilon, delta: the privacy of the algorithm, for an (epsilon, delta)-DP base.
       failure: the probability that no run is better than the median, at worst; for the
-        percentile search the proven bound.
-      log_mean_calls, log_max_calls: natural logarithms of the expected and of the
-        largest number of runs of the base; inf if unbounded. (For the percentile search
-        the former is the latter: it always makes its N samples.)
+        percentile search the proven bound on it.
+      log_mean_calls, log_max_calls: natural logarithms of the expected and of the largest number
+        of runs of the base. For the percentile search both are that of the largest number.
     """
 
     epsilon: float
@@ -36,15 +34,15 @@ class Boosting(NamedTuple):
 
 @validated
 def median_rounds(beta: parameters.Beta, alpha: parameters.Alpha) -> int:
-    """The number T of potential runs with which Theorem 4 beats the median, but for a chance beta.
+    """The T of Cohen et al. 2022, Theorem 4: Bin(T, p) runs fail with probability at most beta.
 
-    ceil(2/beta) if alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)).
+    It is ceil(2/beta) if alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)).
 
     Raises:
-      InputError: if it exceeds 1e300.
+      InputError: if (2/beta)^(1/alpha) is 1e300 or more.
     """
     if alpha == 1.0:
-        return math.ceil(2.0 / beta)
+        return math.ceil(check_interval("2/beta", 2.0 / beta, 0.0, 1e300))
     power = math.log(2.0 / beta) / alpha
     check_interval("(2/beta)^(1/alpha)", math.exp(min(power, 709.0)), 0.0, 1e300)
     return max(1, math.ceil(5.0 * math.exp(power) * -math.log(beta)))
@@ -53,8 +51,8 @@ def median_rounds(beta: parameters.Beta, alpha: parameters.Alpha) -> int:
 def median_failure(rounds: int, alpha: float) -> float:
     """The probability that none of Bin(T, p) runs, p = U^(1/alpha), is better than the median.
 
-    Each run is better with probability 1/2, so it is E (1 - p/2)^T, in closed form alpha
-    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1); (2 - 2^-T)/(T + 1) for alpha = 1.
+    As each run is better with probability 1/2, it is E (1 - p/2)^T. In closed form this is alpha
+    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1), and (2 - 2^-T)/(T + 1) for alpha = 1.
     """
     return float(laws.beta_binomial(rounds, alpha).pgf_tail(0.5))
 
@@ -66,13 +64,13 @@ def beta_binomial_boosting(
     epsilon: parameters.Epsilon = 1.0,
     delta: parameters.BaseDelta = 0.0,
 ) -> Boosting:
-    """What a run better than the median costs by Cohen et al., Theorem 4.
+    """What a run better than the median costs by Cohen et al. 2022, Theorem 4.
 
-    One Selection of Algorithm 1 with gamma = alpha and tau = T is ((2 + alpha) epsilon,
-    T delta)-DP; its failure is exact, at most beta.
+    One call of Selection (Algorithm 1) with gamma = alpha and tau = T is ((2 + alpha) epsilon,
+    T delta)-DP. The failure that is returned is exact, and at most beta.
 
     Args:
-      beta: failure probability.
+      beta: bound on the failure probability.
       alpha: exponent of the law of p.
       epsilon, delta: of the base.
     """
@@ -96,24 +94,25 @@ def percentile_boosting(
     *,
     thresholds: parameters.Thresholds = 100,
 ) -> Boosting:
-    """What a run better than the median costs by Liu & Talwar, Theorem 4.7, with one candidate.
+    """What a run better than the median costs by Liu & Talwar 2019, Theorem 4.7.
 
-    Algorithm 5, then Algorithm 1, are (2 epsilon + epsilon_0, final_delta)-DP with epsilon_0 =
-    alpha epsilon, for a pure base. Settings as corrected (LT-E6, LT-E9, LT-E10): Algorithm 5
-    with p* = 1/2, epsilon_3 = slack = epsilon_0/2 and beta/4, Algorithm 1 at gamma = p_1 beta/4.
+    Over one candidate that is epsilon-DP, Algorithm 5 and then Algorithm 1 are (2 epsilon +
+    epsilon_0, final_delta)-DP, with epsilon_0 = alpha epsilon. The settings are the corrected ones
+    (LT-E6, LT-E9, LT-E10): Algorithm 5 has p* = 1/2, epsilon_3 = slack = epsilon_0/2 and beta/4,
+    and Algorithm 1 has gamma = p_1 beta/4.
 
     Args:
-      beta: failure probability; the bound is beta + final_delta.
+      beta: the failure probability is at most beta + final_delta.
       alpha: epsilon_0/epsilon; epsilon_0 must be below 2.
-      epsilon: of the base.
-      final_delta: of the whole.
+      epsilon: of one run of the base.
+      final_delta: of both algorithms together.
       thresholds: R, how many score thresholds are tried.
 
     Raises:
       InputError: unless epsilon_0 is below 2.
     """
     beta = beta / 4.0
-    half = check_interval("alpha * epsilon", alpha * epsilon, 0.0, 2.0) / 2.0
+    half = check_interval("alpha * epsilon", alpha * epsilon, 1e-300, 2.0) / 2.0
     shift = added_shift(
         1, thresholds, slack=half, base_epsilon=epsilon, delta=final_delta, corrected=True
     )

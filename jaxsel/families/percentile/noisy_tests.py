@@ -1,7 +1,8 @@
-"""Sequential noisy tests until one passes, for Algorithms 4 and 5 of Liu & Talwar.
+"""Sequential noisy tests until one passes: what Algorithms 4 and 5 of Liu & Talwar 2019 share.
 
-Both add Laplace noise to the logarithm of a count of runs and compare it with one noisy
-threshold; they differ in the runs that are counted and in the function of the count.
+Both count runs that reach a threshold of the score, add Laplace noise to a logarithm of the count,
+and compare it with one noisy bar. They differ in the runs that are counted, and in the function
+of the count.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ class Halt(NamedTuple):
     Attributes:
       query: Int[Array, ""], number of the query from 0; the number of queries if it
         never halted.
-      calls: Float[Array, ""], runs of base algorithms made; 0 with an oracle.
+      calls: Float[Array, ""], number of runs of base algorithms; 0 where shares are known.
     """
 
     query: Int[Array, ""]
@@ -35,17 +36,20 @@ class Halt(NamedTuple):
 
 
 def halted_at(outcome: Halt) -> Array:
-    """The event: the query, the number of queries if none."""
+    """The event of a halt: the query, or the number of queries if there was no halt."""
     return outcome.query
 
 
 def event_labels(kind: str, count: int) -> tuple[str, ...]:
-    """Names of the events of ``count`` queries or thresholds."""
+    """The names of the events, such as "query 1"; ``kind`` is "query" or "threshold"."""
     return (*(f"{kind} {i + 1}" for i in range(count)), "none")
 
 
 def noise_params(test: PercentileTest, aim: float) -> dict[str, Any]:
-    """The numbers that ``first_pass`` takes: the noises, N, Delta and the noiseless threshold."""
+    """The settings of a test as the float64 numbers that a sampler takes.
+
+    ``aim`` is the bar without noise, in units of the log-odds or log-counts that are compared.
+    """
     return {
         "samples": np.float64(test.samples),
         "shift": np.float64(test.shift),
@@ -59,10 +63,13 @@ def count_runs(run: Runs, key: stream.Key, data, params, samples: Array) -> Arra
     """How many of N runs reach the threshold, or each of the thresholds.
 
     Args:
-      run: whether one run reaches it (``queries.one_run``).
-      key: of which each run has a round.
-      data, params: of ``run``.
+      run: draws whether one run reaches it (``queries.one_run``).
+      key: each run has a round of it.
+      data, params: as ``run`` takes them.
       samples: N.
+
+    Returns:
+      Float64[""], or Float64["thresholds"].
     """
 
     def once(number, count):
@@ -81,15 +88,16 @@ def first_pass(
     start: State,
     loop: Callable = lax.while_loop,
 ) -> Array:
-    """The first test whose noisy level reaches the noisy threshold; ``tests`` if none.
+    """The first test, from 0, whose noisy level reaches the noisy bar; ``tests`` if none does.
 
     Args:
-      key: draw 0 is the threshold's, draw i+1 that of test i.
-      params: "query_scale", "threshold_scale" and "aim", the noiseless threshold.
+      key: its draw 0 is the noise of the bar, its draw i+1 that of test i.
+      params: "query_scale", "threshold_scale" and "aim", the bar without noise.
       tests: how many there are.
-      level: (number, state) -> the test's level and the next state.
+      level: (number, state) -> the test's level without noise, and the next state.
       start: the first state.
-      loop: the loop over tests; ``lanes.while_loop`` if levels are expensive.
+      loop: the loop over tests, like ``lax.while_loop``; ``lanes.while_loop`` is faster if levels
+        are expensive.
     """
 
     def laplace(draw):
@@ -120,16 +128,16 @@ def counting_mechanism(
     sample: Callable[[stream.Key, Any, Any], Halt],
     law: Callable[[np.ndarray, PercentileTest], np.ndarray],
 ) -> Mechanism:
-    """Algorithm 4 or 5 as a mechanism, over shares or over a base.
+    """Algorithm 4 or 5 as a mechanism, over given shares or over a base.
 
     Args:
-      base: None for shares.
-      method: "literal" limits N.
-      kind: "query" or "threshold", for labels.
-      read: (base, data, its params) -> Queries.
-      prepare: arrays and numbers of the sampler.
-      sample: one trial.
-      law: (shares, test) -> the exact law of the halt.
+      base: the base; None if the data are shares.
+      method: as of the algorithm; "literal" refuses a large N.
+      kind: "query" or "threshold", with which labels begin.
+      read: (base, data, parameters of the base) -> ``Queries``.
+      prepare: (queries, test) -> the arrays and the numbers that ``sample`` takes.
+      sample: (key, arrays, numbers) -> the ``Halt`` of one trial.
+      law: (shares, test) -> the exact law of the halt, "none" last.
     """
 
     def asked(data, params) -> tuple[Queries, PercentileTest]:

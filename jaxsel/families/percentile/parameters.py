@@ -1,4 +1,4 @@
-"""What the parameters of the percentile sparse vectors may be: entries, factories, laws, claims."""
+"""The domains of the parameters of percentile sparse vectors and of better-than-median runs."""
 
 import dataclasses
 from typing import Annotated, Any
@@ -14,7 +14,12 @@ READINGS = ("corrected", "sharp")
 
 @dataclasses.dataclass(frozen=True)
 class OrWord(Domain):
-    """Values of another domain, or one of a few words."""
+    """The domain of the values of another domain and of a few words.
+
+    Attributes:
+      domain: the other domain.
+      words: the words.
+    """
 
     domain: Domain = dataclasses.field(kw_only=True)
     words: tuple[str, ...] = dataclasses.field(kw_only=True)
@@ -38,18 +43,19 @@ CountMethod = Annotated[str, choice(COUNTING)]
 Reading = Annotated[str, choice(READINGS, "of Theorem 4.7")]
 
 Target = Annotated[float, probability("p*, the wanted chance to reach the threshold")]
-Beta = Annotated[float, probability("failure probability")]
-SmallBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.9)]
-HalfBeta = Annotated[float, number("failure probability", above=0.0, at_most=0.5)]
-Delta = Annotated[float, probability("delta of the answers")]
-Slack = Annotated[float, probability("epsilon_0")]
-FullSlack = Annotated[float, number("epsilon_0", above=0.0, at_most=1.0)]
-# e^epsilon_1 is a number up to here.
+# Shares of these are not 0, and their inverses are floats.
+Beta = Annotated[float, number("failure probability", at_least=1e-300, below=1.0)]
+SmallBeta = Annotated[float, number("failure probability", at_least=1e-300, at_most=0.9)]
+HalfBeta = Annotated[float, number("failure probability", at_least=1e-300, at_most=0.5)]
+Delta = Annotated[float, number("delta of the answers", at_least=1e-300, below=1.0)]
+Slack = Annotated[float, number("epsilon_0", at_least=1e-300, below=1.0)]
+FullSlack = Annotated[float, number("epsilon_0", at_least=1e-300, at_most=1.0)]
+# Up to here e^epsilon_1 is far from overflow.
 BaseEpsilon = Annotated[float, number("epsilon_1 of one run of a base", above=0.0, at_most=100.0)]
 FinalEpsilon = Annotated[float, positive("epsilon_3 of the answers")]
 Queries = Annotated[int, whole("T, how many queries there are", at_least=2)]
 Thresholds = Annotated[int, whole("R, how many thresholds there are", at_least=2)]
-# As many as are simulated.
+# The most thresholds that are simulated.
 FewThresholds = Annotated[int, whole("R, how many thresholds", at_least=2, at_most=1000)]
 Candidates = Annotated[int, whole("K, how many candidates; p* = 1/(2 K)", at_least=1)]
 Samples = Annotated[int, whole("N", at_least=1, at_most=1e200)]
@@ -61,11 +67,14 @@ Draws = Annotated[int, whole("T, the largest number of draws", at_least=1)]
 
 Epsilon = Annotated[float, positive("of the base")]
 BaseDelta = Annotated[float, number("of the base", at_least=0.0, below=1.0)]
-Alpha = Annotated[float, positive("exponent of the law of p, P[p <= x] = x^alpha")]
+# Far below the largest one p is 1 to float64.
+Alpha = Annotated[
+    float, number("exponent of the law of p, P[p <= x] = x^alpha", above=0.0, at_most=1e9)
+]
 Rounds = Annotated[int, whole("T, the most runs there may be", at_least=1)]
 
 Count = Annotated[int, whole("how many runs, N", at_least=1)]
-# As many as are simulated.
+# The most runs that are simulated.
 FewRuns = Annotated[int, whole("how many runs, N", at_least=1, at_most=1e6)]
 Rank = Annotated[
     int | str,

@@ -1,7 +1,7 @@
-"""The percentile sparse vector with known shares: halts at the first base with a large one.
+"""The percentile sparse vector with known shares: it halts at the first base with a large share.
 
-Liu & Talwar 2019, Algorithm 3: an oracle tells each share p_i = P[score >= tau_i]
-exactly, and log(p/(1-p)) moves by at most 2 epsilon_1 if the base is epsilon_1-DP.
+It is Liu & Talwar 2019, Algorithm 3: an oracle tells each share p_i = P[score >= tau_i] exactly.
+If the base is epsilon_1-DP, the log-odds log(p/(1-p)) of a share move by at most 2 epsilon_1.
 """
 
 from typing import Any
@@ -25,7 +25,15 @@ _OWN = {"target": Target, "base_epsilon": BaseEpsilon, "final_epsilon": FinalEps
 
 
 def _runs(levels: np.ndarray) -> dict[str, Any]:
-    """Merges adjacent equal levels into runs, padded to the number of queries."""
+    """Groups of adjacent equal levels, of each of which ``_jump`` makes one draw.
+
+    Args:
+      levels: Float["queries"].
+
+    Returns:
+      "level", "start" and "length" of each group, padded to the number of queries; "runs", the
+      number of groups; and "queries", the number of queries.
+    """
     starts = np.flatnonzero(np.append(True, levels[1:] != levels[:-1]))
     lengths = np.diff(np.append(starts, levels.size))
     unused = levels.size - starts.size
@@ -42,7 +50,7 @@ def _runs(levels: np.ndarray) -> dict[str, Any]:
 def percentile_above_threshold(
     base: Base | None = None, *, method: JumpMethod = "jump"
 ) -> Mechanism:
-    """Halts at the first query whose noisy log-odds exceed those of the target.
+    """Halts at the first query whose noisy log-odds exceed the noisy ones of the target.
 
     Args:
       base: the base algorithm of the queries, with thresholds on its score; None if shares
@@ -54,7 +62,7 @@ def percentile_above_threshold(
       input for each query, "thresholds": Float["queries"]}.
     Params: "target" (p*), "base_epsilon" (epsilon_1), "final_epsilon" (epsilon_3); and the
       base's.
-    Outcome: Halt; event: the query, "none" last.
+    Outcome: ``noisy_tests.Halt``. Event: the query; "none" comes last.
 
     Formal guarantees (claims): LT-Thm4.1(a) to (d), LT-Cor4.2.
 
@@ -97,10 +105,12 @@ def percentile_above_threshold(
 
 
 def _laplace(key: stream.Key, draw) -> Array:
+    """Standard Laplace noise number ``draw`` of the key's stream."""
     return noise.variate("laplace", key, draw, "float64")
 
 
 def _literal(key, data, params) -> Array:
+    """The query at which it halts, test by test; the number of queries if it does not."""
     bar = params["threshold_scale"] * _laplace(key, 0)
     levels = jnp.asarray(data["level"])
 
@@ -118,6 +128,7 @@ def _literal(key, data, params) -> Array:
 
 
 def _jump(key, data, params) -> Array:
+    """The query at which it halts, by one draw for each group of equal levels (``_runs``)."""
     bar = params["threshold_scale"] * _laplace(key, 0)
     levels, starts = jnp.asarray(data["level"]), jnp.asarray(data["start"])
     lengths = jnp.asarray(data["length"])
@@ -128,6 +139,7 @@ def _jump(key, data, params) -> Array:
 
     def once(state):
         run, _, _ = state
+        # The log-probability that one test of this level stays below the bar, in either tail.
         gap = (bar - levels[run]) / params["query_scale"]
         tail = 0.5 * jnp.exp(-jnp.abs(gap))
         failing = jnp.log1p(-jnp.where(gap > 0.0, tail, 0.0))

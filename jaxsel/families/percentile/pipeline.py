@@ -1,7 +1,7 @@
 """Finds a threshold privately, then draws until a run reaches it.
 
-Liu & Talwar 2019, Theorem 4.7 (and Theorem 1.4): Algorithm 5, then Algorithm 1, over one
-algorithm or over K candidates, one of which every run draws at random.
+It is Liu & Talwar 2019, Theorem 4.7 (and Theorem 1.4): Algorithm 5, then Algorithm 1. The base is
+one algorithm, or every run is of a random one of K candidates.
 """
 
 from typing import NamedTuple
@@ -38,9 +38,9 @@ class Released(NamedTuple):
     """The result of the two algorithms.
 
     Attributes:
-      label: Int[Array, ""], the released outcome, one past the last if none.
-      threshold: Int[Array, ""], the threshold found, one past the last if none.
-      calls: Float[Array, ""], runs of the base algorithm.
+      label: Int[Array, ""], the released outcome; one past the last if nothing is released.
+      threshold: Int[Array, ""], the threshold found; one past the last if none is.
+      calls: Float[Array, ""], number of runs of the base; not released.
     """
 
     label: Int[Array, ""]
@@ -49,6 +49,7 @@ class Released(NamedTuple):
 
 
 def _settings(params, method: str) -> Pipeline:
+    """The settings among a mechanism's parameters, checked; p_1, which is not needed, is NaN."""
     test = read_test(params, method, tuple(_OWN))
     own = read_params({name: params[name] for name in _OWN}, _OWN)
     return Pipeline(test=test, least_share=np.nan, **own)
@@ -56,17 +57,16 @@ def _settings(params, method: str) -> Pipeline:
 
 @factory
 def percentile_pipeline(*, method: parameters.CountMethod = "binomial") -> Mechanism:
-    """Releases a run that reaches a threshold found by Algorithm 5.
+    """Releases a run that reaches a threshold which Algorithm 5 has found.
 
     Args:
-      method: "literal" makes every run of both algorithms; "binomial" draws the number of
-        the N runs that reach each threshold, and the number of draws of Algorithm 1 and its
-        result directly.
+      method: "literal" makes every run of both algorithms; "binomial" draws directly how many
+        of the N runs reach each threshold, how many runs Algorithm 1 makes, and its result.
 
-    Data: {"scores", "probabilities"} of the outcomes of one run; scores in [0, 1];
-      probabilities Float["outcomes"], or Float["candidates outcomes"] for K candidates.
+    Data: {"scores", "probabilities"} of the outcomes of one run: scores, Float["outcomes"], in
+      [0, 1]; probabilities, Float["outcomes"], or Float["candidates outcomes"] for K candidates.
     Params: ``pipeline_params(percentile.pipeline_laws.pipeline(...))``.
-    Outcome: Released; event: the label (candidate by candidate), "none" last.
+    Outcome: ``Released``. Event: the label, candidate by candidate; "none" comes last.
 
     Formal guarantees (claims): LT-Thm4.7(a) to (c), LT-Thm4.7(a)-sharp.
 
@@ -127,7 +127,13 @@ def percentile_pipeline(*, method: parameters.CountMethod = "binomial") -> Mecha
 
 
 def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
-    """Algorithm 1 at the threshold found, run by run."""
+    """Algorithm 1 at the threshold found, run by run.
+
+    Args:
+      key: of its runs.
+      found: the ``Halt`` of Algorithm 5.
+      data, params: as ``prepare`` makes them.
+    """
     at_least, labels = jnp.asarray(data["at_least"]), jnp.asarray(data["label"])
     last = jnp.asarray(data["last"])[found.query]
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
@@ -152,13 +158,16 @@ def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
 
 
 def _draw(key: stream.Key, found, data, params) -> Released:
-    """The same law, by drawing the number of draws and the last draw directly."""
+    """As ``_draw_one_by_one``, but the number of runs and the last run are drawn directly."""
     good = jnp.asarray(data["good"])[found.query]
     log_again = jnp.asarray(data["log_again"])[found.query]
+    # A run is the last one if it is good or the coin says stop, so that their number is geometric.
+    # Given that, the last run is good with probability good/(1 - (1 - good)(1 - gamma)).
     count = jnp.maximum(jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0)
     passed = noise.uniform(noise.number(key, 1)) <= good / -jnp.expm1(log_again)
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
     released = passed & (count <= params["max_draws"]) & (good > 0.0) & ~none_found
+    # The tail rank of a good run is uniform below the probability of being good.
     rank = noise.uniform(noise.number(key, 2)) * good
     position = look_up.position(data["at_least"], rank)
     position = jnp.minimum(position, jnp.asarray(data["last"])[found.query])

@@ -1,8 +1,8 @@
-"""A sample as good as the best of K medians: Liu & Talwar 2019, Theorem 4.7 (1.4).
+"""A run as good as the best of K medians: settings and law of Liu & Talwar 2019, Theorem 4.7 (1.4).
 
-Algorithm 5 finds a threshold that about p* = 1/(2 K) of the runs of a random candidate
-reach, and Algorithm 1 draws until a run reaches it. (The number of runs in Cohen et al.
-2022, Theorem 4, for the same purpose is ``median_laws.median_rounds``.)
+Algorithm 5 finds a threshold that a share of about p* = 1/(2 K) of the runs of a random candidate
+reaches, and Algorithm 1 draws until a run reaches it. For the same purpose the algorithm of Cohen
+et al. 2022, Theorem 4, makes at most ``median_laws.median_rounds`` runs.
 Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``thresholds`` R and
 ``candidates`` K.
 """
@@ -24,11 +24,12 @@ class Pipeline(NamedTuple):
     """Settings of Algorithm 5 followed by Algorithm 1.
 
     Attributes:
-      test: of Algorithm 5; test.samples is its N.
-      thresholds: R.
-      least_share: p_1, a probable lower bound on the share of the threshold found.
-      stop_probability: gamma of Algorithm 1.
-      max_draws: T of Algorithm 1.
+      test: settings of Algorithm 5; test.samples is its N.
+      thresholds: R, how many thresholds Algorithm 5 tries.
+      least_share: p_1; the share of the runs that reach the threshold found is at least this with
+        high probability.
+      stop_probability: gamma of Algorithm 1, with which it gives up after each run.
+      max_draws: T of Algorithm 1, its largest number of runs.
     """
 
     test: PercentileTest
@@ -49,13 +50,15 @@ def pipeline(
     candidates: parameters.Candidates = 1,
     reading: parameters.Reading = "corrected",
 ) -> Pipeline:
-    """The settings of both algorithms with which Theorem 4.7 holds: the release is
-    (2 epsilon_1 + epsilon_0, delta)-DP.
+    """The settings of both algorithms with which Theorem 4.7 holds, as corrected.
+
+    The release is then (2 epsilon_1 + epsilon_0, delta)-DP.
 
     Args:
       base_epsilon: epsilon_1 of one run.
       slack: epsilon_0, of which each algorithm gets half (LT-E10).
-      beta, delta: failure probabilities.
+      beta: with delta, a bound on the failure probabilities.
+      delta: of (epsilon, delta).
       thresholds: R, how many thresholds Algorithm 5 tries.
       candidates: K, how many candidates there are.
       reading: "corrected" runs both algorithms at beta/4 (LT-E10); "sharp" runs
@@ -87,12 +90,13 @@ def pipeline(
     )
     least = math.exp(log_least)
     stop = least * beta / 4.0
+    # T of Theorem 3.1 for a slack of epsilon_0/2 in Algorithm 1 (``threshold_steps``).
     most = max(math.log(2.0 / half) / stop, 1.0 + 1.0 / (math.e * stop))
     return Pipeline(test, thresholds, least, stop, math.ceil(most))
 
 
 def pipeline_params(settings: Pipeline) -> dict:
-    """The settings as a mechanism's parameters."""
+    """The parameters that the mechanism ``percentile_pipeline`` takes for these settings."""
     return settings.test._asdict() | {
         "thresholds": settings.thresholds,
         "stop_probability": settings.stop_probability,
@@ -113,8 +117,9 @@ class Outcomes(NamedTuple):
 
     Attributes:
       scores: Float[np.ndarray, "outcomes"], in [0, 1].
-      probabilities: Float[np.ndarray, "outcomes"].
-      names: of the outcomes; with candidates, candidate by candidate.
+      probabilities: Float[np.ndarray, "outcomes"], their law for a uniformly random candidate.
+      names: of the outcomes. With several candidates, each has outcomes of its own, which stand
+        candidate by candidate.
     """
 
     scores: np.ndarray
@@ -153,7 +158,15 @@ def run_outcomes(scores: npt.ArrayLike, probabilities: npt.ArrayLike) -> Outcome
 
 
 def grid_shares(outcomes: Outcomes, thresholds: int) -> np.ndarray:
-    """The chance of one run to reach each threshold of Algorithm 5's grid: Float["thresholds"]."""
+    """The probability that one run reaches each threshold of Algorithm 5's grid.
+
+    Args:
+      outcomes: of one run.
+      thresholds: R.
+
+    Returns:
+      Float["thresholds"], not decreasing.
+    """
     reached = outcomes.scores >= threshold_grid(thresholds)[:, None] - 1e-12
     return np.minimum(np.where(reached, outcomes.probabilities, 0.0).sum(axis=1), 1.0)
 
@@ -168,7 +181,7 @@ def pipeline_law(
       settings: of both algorithms.
 
     Returns:
-      Float[np.ndarray, "outcomes+1"]: each outcome, and nothing, last.
+      Float[np.ndarray, "outcomes+1"], the probability of each outcome, and last of nothing.
     """
     outcomes = run_outcomes(scores, probabilities)
     scores, mass, _ = outcomes
@@ -180,7 +193,8 @@ def pipeline_law(
     for chance, success, level in zip(
         found[:-1], shares, threshold_grid(settings.thresholds), strict=True
     ):
-        # Theorem 3.1(a): in proportion to the base; in logarithms, as gamma is tiny.
+        # By Theorem 3.1(a) an outcome is released in proportion to its probability in the base.
+        # Logarithms are used since gamma and the success may be tiny.
         with np.errstate(divide="ignore"):
             log_again = float(np.log1p(-success) + np.log1p(-stop))
         draws = -math.expm1(most * log_again) / (success * (1.0 - stop) + stop)

@@ -1,7 +1,7 @@
-"""Queries of percentile sparse vectors: shares, or a base and thresholds.
+"""The queries of percentile sparse vectors, given as shares, or as a base with thresholds.
 
-Liu & Talwar 2019, Section 4. A query is a base with a threshold; the laws depend on its
-share p = P[score >= threshold] only, while the literal algorithms run the base.
+A query of Liu & Talwar 2019, Section 4, is a base with a threshold. The laws depend only on its
+share p = P[score >= threshold], while the literal algorithms run the base.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,12 +22,12 @@ Runs = Callable[[stream.Key, Any, Any], Array]
 
 
 class Queries(NamedTuple):
-    """Prepared queries, for the laws and for the samplers.
+    """The queries of one input, prepared for the laws and for the samplers.
 
     Attributes:
-      shares: Float[np.ndarray, "queries"].
-      data: arrays of the sampler: the shares, and the prepared input of a base.
-      params: of the base, prepared.
+      shares: Float[np.ndarray, "queries"], for the laws.
+      data: arrays for the sampler: the shares, and, of a base, thresholds and prepared inputs.
+      params: the prepared parameters of the base.
     """
 
     shares: np.ndarray
@@ -38,7 +38,10 @@ class Queries(NamedTuple):
 def split_params(
     base: Base | None, params: Mapping[str, Any], own: tuple[str, ...]
 ) -> tuple[Params, Params]:
-    """A mechanism's own parameters, whose names are ``own``, and the other ones: the base's."""
+    """Splits parameters into the mechanism's, whose names are ``own``, and all others, the base's.
+
+    Without a base all of them are the mechanism's.
+    """
     if base is None:
         return dict(params), {}
     rest = {name: value for name, value in params.items() if name not in own}
@@ -46,6 +49,15 @@ def split_params(
 
 
 def _asked(data: Any, runs: str) -> tuple[Any, np.ndarray]:
+    """The inputs of the base and the thresholds, Float["queries"], in a mechanism's data.
+
+    Args:
+      data: mapping with "thresholds" and the key ``runs``.
+      runs: "run" or "runs".
+
+    Raises:
+      InputError: for other keys, or thresholds that are no list of numbers.
+    """
     if not isinstance(data, Mapping) or set(data) != {runs, "thresholds"}:
         raise InputError(f'data must be a mapping with "{runs}" and "thresholds"')
     thresholds = check_finite("thresholds", data["thresholds"])
@@ -55,18 +67,22 @@ def _asked(data: Any, runs: str) -> tuple[Any, np.ndarray]:
 
 
 def _share(base: Base, run: Any, params: Params, threshold: float) -> float:
+    """The probability that a run of the base on the input ``run`` reaches the threshold."""
     return min(1.0, float(base.law_above(run, params, threshold).sum()))
 
 
 def stream_of_queries(base: Base | None, data: Any, params: Params) -> Queries:
-    """The queries of a base that has another input, and another threshold, each time: Algorithms 3
-    and 4.
+    """The queries of Algorithms 3 and 4, each with an input of the base and a threshold of its own.
 
     Args:
-      base: None if ``data`` are the shares.
+      base: the base; None if ``data`` are shares.
       data: Float["queries"], the shares; or {"runs": the base's input for each query,
         "thresholds": Float["queries"]}.
-      params: of the base.
+      params: the parameters of the base.
+
+    Raises:
+      InputError: for shares that are no probabilities, or inputs and thresholds that are not
+        equally many.
     """
     if base is None:
         shares = checked_shares(data)
@@ -89,12 +105,16 @@ def stream_of_queries(base: Base | None, data: Any, params: Params) -> Queries:
 
 
 def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
-    """The queries of one base at falling thresholds, as in Algorithm 5.
+    """The queries of Algorithm 5: one input of the base at falling thresholds.
 
     Args:
-      base: None if ``data`` are the shares, which do not fall.
-      data: Float["thresholds"]; or {"run": the base's input, "thresholds": falling}.
-      params: of the base.
+      base: the base; None if ``data`` are shares.
+      data: Float["thresholds"], the shares, not decreasing; or {"run": the base's input,
+        "thresholds": Float["thresholds"], falling}.
+      params: the parameters of the base.
+
+    Raises:
+      InputError: for shares that decrease or are no probabilities, or thresholds that rise.
     """
     if base is None:
         shares = checked_shares(data)
@@ -113,9 +133,10 @@ def falling_thresholds(base: Base | None, data: Any, params: Params) -> Queries:
 
 
 def one_run(base: Base | None) -> Runs:
-    """A function (key, data, params) that draws whether a run reaches the threshold, or each.
+    """A function (key, data, params) that draws whether a run reaches a threshold.
 
-    ``data`` are those of ``Queries``, of one query or of one base with all thresholds.
+    Its ``data`` are those of ``Queries``: of one query, or of one base with all its thresholds, and
+    then the result is Bool["thresholds"].
     """
     if base is None:
         return lambda key, data, params: (

@@ -1,7 +1,7 @@
 """Releases the run at a percentile of the scores of N runs, for example the median.
 
-Liu & Talwar 2019, Appendix B.3: a negative example, with a fixed rank and with a uniformly
-random one. The loss grows in proportion to N.
+It is the negative example of Liu & Talwar 2019, Appendix B.3, with a fixed rank or with a
+uniformly random one: the privacy loss grows in proportion to N.
 """
 
 import jax.numpy as jnp
@@ -20,18 +20,19 @@ _RANK_TAG, _RUN_TAG = 0xE4, 0xE5
 
 @factory
 def score_percentile(*, method: JumpMethod = "jump") -> Mechanism:
-    """Make N runs and release the k-th best.
+    """Makes N runs and releases the k-th best.
 
     Args:
-      method: "literal" makes the N runs and counts them; "jump" draws the k best of N
-        uniform tail ranks one after another, by their spacings.
+      method: "literal" makes the N runs and counts their outcomes; "jump" draws the tail ranks of
+        the k best runs, one after another, by the spacings of N uniform numbers.
 
     Data: ``Float["n"]``, probabilities of the outcomes of one run, best first.
     Params: "count" (N) and "rank" (default "median": k = ceil(N/2); "random": k
       uniform on 1 to ceil(N/2); or k itself).
     Outcome and event: Int, the released outcome.
 
-    Not private beyond N epsilon: claims LT-B.3-hope, LT-B.3, LT-B.3-random-rank.
+    It is not private, as its epsilon grows in proportion to N: claims LT-B.3-hope, LT-B.3,
+    LT-B.3-random-rank.
 
     Raises:
       InputError: for probabilities that do not sum to 1, or a rank beyond the runs.
@@ -79,11 +80,19 @@ def score_percentile(*, method: JumpMethod = "jump") -> Mechanism:
 
 
 def _uniform(key: stream.Key, draw):
+    """Uniform number ``draw`` of the key's stream, in (0, 1]."""
     return noise.uniform(noise.number(key, draw))
 
 
 def _literal(key, rank, at_least, count):
-    """The first outcome, from the best on, at which the cumulative count reaches the rank."""
+    """The k-th best outcome of N runs that are made: where the cumulative count reaches k.
+
+    Args:
+      key: of the runs.
+      rank: k.
+      at_least: Float["outcomes"], cumulative probabilities, best outcome first.
+      count: N.
+    """
 
     def run(i, found):
         outcome = look_up.position(at_least, _uniform(key, i))
@@ -94,7 +103,11 @@ def _literal(key, rank, at_least, count):
 
 
 def _jump(key, rank, at_least, count):
-    """-log(1 - U) of the k-th least of N uniforms: spacings E_i/(N - i + 1)."""
+    """The k-th best outcome of N runs, by the k-th least U of N uniform tail ranks.
+
+    -log(1 - U) is a sum of k spacings E_i/(N - i + 1) with independent exponential E_i. Arguments
+    as of ``_literal``.
+    """
 
     def add(i, total):
         left = (count - i).astype(total.dtype)

@@ -1,7 +1,7 @@
-"""Liu & Talwar (2019), Appendix B.3: releasing the run at a percentile of the scores.
+"""Laws of releasing the run at a percentile of the scores (Liu & Talwar 2019, Appendix B.3).
 
-Of N runs the k-th best is released, k being fixed (the median, say) or uniform on
-1, ..., ceil(N/2). Neither is private: the loss grows in proportion to N.
+Of N runs the k-th best is released, where k is fixed (that of the median, for example) or uniform
+on 1, ..., ceil(N/2). Neither is private: the privacy loss grows in proportion to N.
 """
 
 import math
@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from jaxsel.families.percentile.parameters import Count, Lead, Rank
+from jaxsel.families.percentile.parameters import Count, FewRuns, Lead, Rank
 from jaxsel.host.errors import InputError, check_probability_vector
 from jaxsel.language.signature import validated
 
 
 @validated
 def rank_range(count: Count, rank: Rank) -> tuple[int, int]:
-    """The ranks k (1 is the best) among which one is drawn, lowest and highest.
+    """The lowest and the highest of the ranks k among which one is drawn; 1 is the best.
 
     Args:
       count: N, how many runs are made.
@@ -37,14 +37,17 @@ def rank_range(count: Count, rank: Rank) -> tuple[int, int]:
 
 
 @validated
-def percentile_law(q_best_first: npt.ArrayLike, count: Count, rank: Rank = "median") -> np.ndarray:
+def percentile_law(
+    q_best_first: npt.ArrayLike, count: FewRuns, rank: Rank = "median"
+) -> np.ndarray:
     """The exact law of the k-th best of N draws.
 
-    The k-th best is among the outcomes 0 to i if at least k draws are. Both tails of
-    that binomial law are used, so that rare outcomes keep their relative accuracy.
+    The k-th best is among the outcomes 0 to i if at least k draws are. Both tails of this
+    binomial law are computed and the smaller one is used, so that rare outcomes keep their
+    relative accuracy.
 
     Args:
-      q_best_first: probabilities of the outcomes, best first.
+      q_best_first: Float["outcomes"], probabilities of the outcomes, best first.
       count: N, how many draws are made.
       rank: see ``rank_range``.
 
@@ -66,7 +69,7 @@ def percentile_law(q_best_first: npt.ArrayLike, count: Count, rank: Rank = "medi
 
 
 def _shift_loss(count: int, shift: float) -> float:
-    """(N/2) log(1/(1 - shift^2))."""
+    """The part of both lower bounds that grows with N: (N/2) log(1/(1 - shift^2))."""
     return -0.5 * count * math.log1p(-shift * shift)
 
 
@@ -74,11 +77,9 @@ def _shift_loss(count: int, shift: float) -> float:
 def median_loss_lower(count: Count, shift: Lead) -> float:
     """A lower bound on the privacy loss of releasing the median of an odd number N of draws.
 
-    The draws are of two models whose chances (1 +- shift)/2 are swapped on the neighbour.
-
-    (N/2) log(1/(1 - shift^2)) - log 2: on one side the worse model is the median of at
-    least half of all samples, on the other with probability at most
-    (1 - shift^2)^(N/2) (Chernoff).
+    The draws are of two models whose probabilities (1 +- shift)/2 are swapped on the neighbour.
+    The bound is (N/2) log(1/(1 - shift^2)) - log 2: the median is the worse model with probability
+    at least 1/2 on one side, and at most (1 - shift^2)^(N/2) on the other (Chernoff).
     """
     return _shift_loss(count, shift) - math.log(2.0)
 
@@ -87,9 +88,9 @@ def median_loss_lower(count: Count, shift: Lead) -> float:
 def random_rank_loss_lower(count: Count, shift: Lead) -> float:
     """A lower bound on the privacy loss of releasing a run of uniform rank up to ceil(N/2).
 
-    (N/2) log(1/(1 - shift^2)) + log(shift N/(N + 1)): on the first side the worse model
-    is released with probability E(M - X)_+/M >= shift N/(2 M) for X better draws and
-    M = ceil(N/2) <= (N + 1)/2.
+    The draws are as in ``median_loss_lower``. The bound is (N/2) log(1/(1 - shift^2)) + log(shift
+    N/(N + 1)): on one side the worse model is released with probability E(M - X)_+/M >= shift
+    N/(2 M), where X draws are of the better one and M = ceil(N/2) <= (N + 1)/2.
     """
     loss = _shift_loss(count, shift)
     return loss + math.log(shift * count / (count + 1.0))

@@ -1,9 +1,10 @@
 """The settings of Liu & Talwar 2019, Algorithms 4 and 5, printed and corrected.
 
-Both draw N samples and compare, with Laplace noise, the number of samples that reach a
-threshold with the number expected at the target share p*; Delta is added to all counts.
+Both make N runs, called samples, and count those that reach a threshold. They compare the count,
+by logarithms with Laplace noise, with the one expected at the target share p*. Delta is added to
+all counts.
 Names: ``slack`` is epsilon_0, ``base_epsilon`` epsilon_1, ``final_epsilon`` epsilon_3,
-``target`` p*, ``share`` the chance p that one sample reaches the threshold.
+``target`` p*, ``share`` the probability p that one sample reaches the threshold.
 """
 
 import math
@@ -18,16 +19,16 @@ LITERAL_LIMIT = 1e5  # the largest number of samples of a literal algorithm
 
 
 class PercentileTest(NamedTuple):
-    """One noisy test, repeated for each query.
+    """The settings of one noisy test, which is repeated for each query.
 
     Attributes:
-      target: p*, the wanted chance to reach the threshold.
-      samples: N, runs that are counted for a test.
+      target: p*, the wanted probability to reach the threshold.
+      samples: N, the number of runs that a test counts.
       shift: Delta, added to all counts.
-      query_scale, threshold_scale: of the Laplace noises.
-      exponent: 6 S / epsilon_3, the power in all utility bounds; S = epsilon_0 + epsilon_1 in
-        Algorithm 5, twice that in Algorithm 4.
-      offset: Lambda, subtracted from the threshold (0 in Algorithm 4).
+      query_scale, threshold_scale: of the Laplace noises on a test's logarithm and on the bar.
+      exponent: 6 S/epsilon_3, the power in all utility bounds, where S is epsilon_0 + epsilon_1 in
+        Algorithm 5 and twice that in Algorithm 4.
+      offset: Lambda, subtracted from the bar (0 in Algorithm 4).
     """
 
     target: parameters.Target
@@ -40,12 +41,12 @@ class PercentileTest(NamedTuple):
 
 
 def _printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
-    """The constant added to all counts, as the paper prints it.
+    """Delta, the constant added to all counts, as the paper prints it.
 
-    C log_term/(epsilon_0 (e^(epsilon_0 + epsilon_1) - 1)), C that of Lemma 4.3.
+    It is C log_term/(epsilon_0 (e^(epsilon_0 + epsilon_1) - 1)), with the C of Lemma 4.3.
 
     Args:
-      slack: epsilon_0, by how much the log of a count may leave its mean.
+      slack: epsilon_0, the factor e^epsilon_0 by which counts may leave their expected ratio.
       base_epsilon: epsilon_1 of one run.
       log_term: the logarithm of a number of tests over delta.
     """
@@ -55,24 +56,28 @@ def _printed_shift(slack: float, base_epsilon: float, log_term: float) -> float:
 
 
 def _sufficient_shift(slack: float, log_term: float) -> float:
-    """A constant that, added to counts, keeps them within a factor e^(slack/2) of their means
-    (LT-E6)."""
+    """A Delta that, added to counts, keeps them within a factor e^(slack/2) of their means (LT-E6).
+
+    ``log_term`` is log(1/x) for the probability x with which a count may fail to.
+    """
     growth = math.expm1(slack / 2.0)
+    if growth == 0.0:  # half of the least float
+        return math.inf
     return (growth + 2.0) / growth / growth * log_term
 
 
 def added_shift(
     sides: int, tests: int, *, slack: float, base_epsilon: float, delta: float, corrected: bool
 ) -> float:
-    """The constant to add to all counts, so that those on neighbouring data are close.
+    """Delta, the constant to add to all counts so that those on neighbouring data are close.
 
     Args:
-      sides: 2 in Algorithm 4, which compares odds, hence counts of passes and of failures
-        (log(8 T/delta)); 1 in Algorithm 5, which compares passes (log(4 R/delta)).
+      sides: 2 in Algorithm 4, which compares the odds of passes and failures, so that both counts
+        must be close; 1 in Algorithm 5, which compares passes alone.
       tests: T queries, or R thresholds.
       slack, base_epsilon: epsilon_0 and epsilon_1.
-      delta: the chance that some count is not close.
-      corrected: at least ``_sufficient_shift`` (LT-E6).
+      delta: the probability that some count is not close.
+      corrected: whether it is at least ``_sufficient_shift`` (LT-E6).
     """
     shift = _printed_shift(slack, base_epsilon, math.log(4.0 * sides * tests / delta))
     if not corrected:
@@ -91,7 +96,10 @@ def _settings(
     final_epsilon: float,
     delta: float,
 ) -> PercentileTest:
-    """Settings of Algorithm 4 or 5 for ``tests`` queries or thresholds."""
+    """The settings of Algorithm 4 or 5 (``algorithm``) for ``tests`` queries or thresholds.
+
+    Other arguments as of ``algorithm_4``.
+    """
     sides = 2 if algorithm == 4 else 1
     shift = added_shift(
         sides, tests, slack=slack, base_epsilon=base_epsilon, delta=delta, corrected=corrected
@@ -100,6 +108,7 @@ def _settings(
     unit = sides * (base_epsilon + slack) / final_epsilon
     exponent = 6.0 * unit
     try:
+        # N of Theorem 4.4, or N and Lambda of Theorem 4.6.
         if algorithm == 4:
             rarer = min(target, 1.0 - target)
             samples = math.exp(slack) * shift / rarer
@@ -136,13 +145,13 @@ def algorithm_4(
     """The settings that Theorem 4.4 prescribes for Algorithm 4.
 
     Args:
-      target: p*, the chance to reach its threshold that a query should have.
+      target: p*, the probability with which a query should reach its threshold.
       beta: failure probability.
       slack: epsilon_0, by how much estimated log-odds may miss the true ones.
       base_epsilon: epsilon_1 of one run.
       final_epsilon, delta: privacy of all answers.
       queries: T, how many there are.
-      corrected: Delta is at least ``_sufficient_shift`` and N is doubled (LT-E4 to LT-E6).
+      corrected: whether Delta is at least ``_sufficient_shift`` and N is doubled (LT-E4 to LT-E6).
 
     Raises:
       InputError: if N would exceed all floats.
@@ -167,8 +176,8 @@ def algorithm_5(
     Args:
       target, beta, slack, base_epsilon, final_epsilon, delta: as of ``algorithm_4``.
       thresholds: R, how many there are.
-      corrected: Delta is at least ``_sufficient_shift`` (LT-E6), and the factor 3 in N is
-        max(3, 2 e^(slack/2)) (LT-E9).
+      corrected: whether Delta is at least ``_sufficient_shift`` (LT-E6), and max(3, 2 e^(slack/2))
+        stands for the factor 3 in N (LT-E9).
 
     Raises:
       InputError: if N would exceed all floats.
@@ -179,8 +188,10 @@ def algorithm_5(
 
 
 def log_potential(share: float, test: PercentileTest) -> float:
-    """The log-odds of a share p after Delta is added to passes and failures of N runs:
-    log((N p + Delta)/(N (1 - p) + Delta))."""
+    """The log-odds of a share p after Delta is added to the passes and to the failures of N runs.
+
+    It is log Phi(p) = log((N p + Delta)/(N (1 - p) + Delta)).
+    """
     added = test.shift / test.samples
     return math.log((share + added) / (1.0 - share + added))
 
@@ -188,11 +199,11 @@ def log_potential(share: float, test: PercentileTest) -> float:
 def read_test(
     params: Mapping[str, Any], method: str, further: tuple[str, ...] = ()
 ) -> PercentileTest:
-    """The settings of a test from a mechanism's parameters.
+    """The settings of a test, read from a mechanism's parameters.
 
     Args:
-      params: the fields of a test; "exponent" and "offset" may be missing.
-      method: "literal" makes every sample.
+      params: the fields of ``PercentileTest``; "exponent" and "offset" may be missing.
+      method: of the mechanism; "literal" makes every sample, and so takes at most 1e5.
       further: names of other parameters that must be present.
 
     Raises:

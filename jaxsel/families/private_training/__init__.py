@@ -1,1 +1,1 @@
-"""DP-SGD and private searches of its settings: exact laws and claims for ``jaxsel.training``."""
+"""Exact laws and claims for ``jaxsel.training``: DP-SGD, searches of it, objective perturbation."""

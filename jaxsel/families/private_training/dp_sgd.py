@@ -1,7 +1,8 @@
 """DP-SGD as a mechanism: T steps of training, and what they reveal about one example.
 
-The steps are those of ``jaxsel.training.dp_sgd``; the example is a gradient canary among
-examples without a gradient, the worst case for a step.
+The steps are those of ``jaxsel.training.dp_sgd``. The example is a canary, whose clipped gradient
+is C in a direction of its own, among blank examples, which have no gradient. That is the worst case
+for a step.
 """
 
 import itertools
@@ -30,20 +31,22 @@ def dp_sgd(
 ) -> Mechanism:
     """DP-SGD on a canary among blank examples.
 
-    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016, Algorithm 1, with Poisson
+    It is Algorithm 1 of Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016, with Poisson
     batches.
-
-    The data are "in" or "out": whether the canary is among the examples. The outcome is the
-    log-likelihood ratio of all noisy sums along the canary's gradient, Float32[""]; the
-    event is its position between quantiles of its law.
 
     Args:
       examples: n, including the canary.
-      batch_size: the expected batch size.
-      clip_norm: C.
+      batch_size: the expected batch size, at most n.
+      clip_norm: C, in l2.
       noise_multiplier: sigma, standard deviation of the noise over C.
       steps: T.
-      clipping: how sums are clipped; see ``jaxsel.training.dp_sgd.Recipe``.
+      clipping: how gradients are clipped; see ``jaxsel.training.dp_sgd.Recipe``.
+
+    Data: "in" or "out", whether the canary is among the examples.
+    Params: none.
+    Outcome: Float32[""], the log-likelihood ratio of the canary being in against out, of all noisy
+      sums along its gradient.
+    Event: the bin of the outcome, between quantiles of its exact law (``laws.ratio_edges``).
 
     Raises:
       InputError: for a size or norm that ``jaxsel.training.dp_sgd.recipe`` refuses.

@@ -1,4 +1,4 @@
-"""DP-SGD by name: settings, and a person who is in the data or not."""
+"""The catalogue entry of DP-SGD, with a person who is in the data or not."""
 
 from typing import Annotated
 
@@ -26,8 +26,8 @@ def dp_sgd(
     clipping: parameters.Clipping = "microbatch",
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
-    """DP-SGD with Poisson batches, on one person among blanks: the log-likelihood
-    ratio of all noisy sums; (epsilon, delta) by JX-DP-SGD, no pure epsilon."""
+    """Release the log-likelihood ratio of all noisy sums of DP-SGD with Poisson batches, on one
+    person among blank examples; it is (epsilon, delta)-DP by JX-DP-SGD, with no pure epsilon."""
 
     def made():
         from jaxsel.families.private_training.dp_sgd import dp_sgd

@@ -1,8 +1,8 @@
-"""Exact laws of what an adversary observes of one example in DP-SGD, and of a search.
+"""Exact laws of what an adversary observes of one example in DP-SGD, and of scores in a search.
 
-In units of C, a step's noisy sum along the example's gradient is normal with deviation
-sigma (the noise multiplier) and mean 1 if the example is in the batch (with probability q),
-else 0.
+In units of C, a step's noisy sum along the example's gradient is normal with standard deviation
+sigma (the noise multiplier). Its mean is 1 if the example is in the batch, which happens with
+probability q, else 0.
 """
 
 import functools
@@ -16,18 +16,19 @@ from jaxsel.families.private_training.parameters import AnyNoise, Rate, Steps
 from jaxsel.language.signature import validated
 
 _REACH = 12.0  # standard deviations, with tail probability 1e-32
-_CELLS = 2**14
+_CELLS = 2**14  # values of the ratio of one step
 
 
 class RatioLaw(NamedTuple):
-    """The log-likelihood ratio of an example being in against out, summed over the steps.
+    """The law of the log-likelihood ratio of an example being in against out, of all steps.
 
-    Each step's ratio is rounded to a grid, in the same way on both sides, which is
-    post-processing: rounded ratios reveal a little less than the exact ones.
+    The ratio of each step is rounded to a grid. As this is post-processing, the rounded ratios
+    reveal a little less than the exact ones.
 
     Attributes:
-      values: Float64["points"], ascending.
-      absent, present: Float64["points"], the probabilities.
+      values: Float64["points"], the sums of the rounded ratios, ascending.
+      absent, present: Float64["points"], their probabilities if the example is out, and if it is in
+        the data.
     """
 
     values: np.ndarray
@@ -41,9 +42,9 @@ def sum_cdf(x, noise_multiplier: float, rate: float, steps: int, present: bool):
     Args:
       x: any shape, which the result has.
       noise_multiplier: sigma.
-      rate: q, chance that a batch holds the example.
+      rate: q, the probability that a batch holds the example.
       steps: T.
-      present: whether the example is in the data: then it is in a binomial number of batches.
+      present: whether the example is in the data; if so, it is in a binomial number of batches.
     """
     deviation = noise_multiplier * math.sqrt(steps)
     x = np.asarray(x, dtype=np.float64)
@@ -55,13 +56,22 @@ def sum_cdf(x, noise_multiplier: float, rate: float, steps: int, present: bool):
 
 
 def _one_step(loss, noise_multiplier: float, rate: float, present: bool):
-    """P[log-likelihood ratio of one step <= loss]."""
+    """The probability that the log-likelihood ratio of one step is at most ``loss``.
+
+    Args:
+      loss: any shape, which the result has.
+      noise_multiplier, rate, present: as of ``sum_cdf``.
+    """
     variance = noise_multiplier**2
     if rate < 1.0:
-        # 1 - rate + rate e^u <= e^loss, u = (sum - 1/2)/variance
+        # The ratio of a step is log(1 - rate + rate e^u) with u = (sum - 1/2)/variance. This solves
+        # it for u; below log(1 - rate) there is no solution.
         floor = math.log1p(-rate)
         with np.errstate(divide="ignore", invalid="ignore"):
-            u = np.log(np.expm1(loss - floor)) + floor - math.log(rate)
+            above = loss - floor
+            # Where e^above may be no float, 1 less of it is nothing.
+            logs = np.where(above > 700.0, above, np.log(np.expm1(np.minimum(above, 700.0))))
+            u = logs + floor - math.log(rate)
         u = np.where(loss > floor, u, -np.inf)
     else:
         u = loss
@@ -80,7 +90,7 @@ def ratio_law(noise_multiplier: AnyNoise, rate: Rate, steps: Steps) -> RatioLaw:
 
     Args:
       noise_multiplier: sigma.
-      rate: q, chance that a batch holds the example.
+      rate: q, the probability that a batch holds the example.
       steps: T.
     """
     reach = _REACH * noise_multiplier
@@ -93,6 +103,7 @@ def ratio_law(noise_multiplier: AnyNoise, rate: Rate, steps: Steps) -> RatioLaw:
     sides = []
     for present in (False, True):
         below = _one_step(edges, noise_multiplier, rate, present)
+        # What lies beyond the grid, with a probability of about 1e-32, counts at its ends.
         below[0], below[-1] = 0.0, 1.0
         transformed = np.fft.rfft(np.diff(below), length)
         masses = np.maximum(np.fft.irfft(transformed**steps, length), 0.0)
@@ -101,13 +112,13 @@ def ratio_law(noise_multiplier: AnyNoise, rate: Rate, steps: Steps) -> RatioLaw:
 
 
 def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
-    """Edges of the bins in which the ratio is tallied: quantiles of either side, ascending.
+    """The edges of the bins in which the ratio of all steps is tallied: Float64["edges"].
 
-    Arguments as of ``ratio_law``.
+    They are quantiles of its laws on both sides, ascending. Arguments as of ``ratio_law``.
     """
     law = ratio_law(noise_multiplier, rate, steps)
     wanted = [1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
-    # between two points of the grid
+    # An edge lies between two points of the grid, so that rounding moves no point across it.
     width = law.values[1] - law.values[0]
     found = [
         law.values[np.searchsorted(np.cumsum(side), wanted)] + width / 2.0
@@ -117,7 +128,7 @@ def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
 
 
 def ratio_cells(noise_multiplier: float, rate: float, steps: int, present: bool) -> np.ndarray:
-    """Probabilities that the ratio falls between the edges, Float64["edges+1"].
+    """The probability of each bin of the ratio, Float64["edges+1"], between ``ratio_edges``.
 
     Args:
       noise_multiplier, rate, steps: as of ``ratio_law``.
@@ -136,12 +147,12 @@ def score_cdf(x, correct: float, score_noise: float):
     Args:
       x: any shape, which the result has.
       correct: how many validation images the network classifies correctly.
-      score_noise: parameter of the discrete Gaussian noise.
+      score_noise: sigma of the discrete Gaussian noise, in images.
     """
     reach = math.ceil(_REACH * score_noise)
     noise = np.arange(-reach, reach + 1)
     weights = np.exp(-0.5 * (noise / score_noise) ** 2)
     below = np.concatenate([[0.0], np.cumsum(weights / weights.sum())])
-    # Rounded first: a difference may round up to a whole number.
+    # x is rounded down before the subtraction, whose result might be rounded up to a whole number.
     steps = np.floor(np.asarray(x, dtype=np.float64)) - correct + reach + 1
     return below[np.clip(steps, 0, noise.size).astype(int)]

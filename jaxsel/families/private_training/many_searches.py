@@ -1,8 +1,8 @@
 """Runs many whole searches of a small network at once, for audits of ``jaxsel tune``.
 
-It uses the same parts (``jaxsel.search.draws``, ``runs``, ``split``, the score), but no folder,
-and trains the runs of all searches together. Each search has the same result as ``jaxsel tune``
-with the same seed.
+It uses the same parts as ``jaxsel tune`` (``jaxsel.search.draws``, ``runs``, ``split``, the score),
+but keeps nothing in a folder and trains the runs of all searches together. Each search has the
+same result as ``jaxsel tune`` with the same seed.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,13 @@ class Searches(NamedTuple):
     """The results of many searches.
 
     Attributes:
-      counts: Int["searches"], K.
-      search, number: Int["runs"], the search and the number in it of every run, in order.
-      candidate: Int["runs"], index of the setting.
-      score: Float64["runs"], noisy.
-      params: pytree of NumPy arrays, one row per run.
-      winner: Int["searches"], row of the released run; -1 if there is none.
+      counts: Int["searches"], K, how many runs each search made.
+      search: Int["runs"], to which search each run belongs; runs stand search by search.
+      number: Int["runs"], the number of each run in its search, from 0.
+      candidate: Int["runs"], index of the run's setting in the plan's candidates.
+      score: Float64["runs"], noisy scores.
+      params: pytree of NumPy arrays, the trained parameters, one row per run.
+      winner: Int["searches"], row of the released run; -1 if the search made none.
     """
 
     counts: np.ndarray
@@ -49,13 +50,13 @@ def many_searches(
     *,
     clipping: str = "microbatch",
 ) -> Searches:
-    """The results of whole searches, one run from each seed.
+    """The results of whole searches, one for each seed.
 
     Args:
-      plan: of the searches.
-      images: the private images are its training images.
-      model: the network.
-      seeds: one of each search.
+      plan: the plan of all searches.
+      images: a set whose training images are the private ones, to be split by the plan.
+      model: the network that the runs train.
+      seeds: the seed of each search.
       clipping: the method of clipping; see ``dp_sgd.Recipe``.
 
     Raises:

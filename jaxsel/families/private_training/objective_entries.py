@@ -1,4 +1,4 @@
-"""Objective perturbation by name: equal records on the line, and one more that contradicts them."""
+"""The catalogue entry of objective perturbation: equal records, and one that contradicts them."""
 
 from typing import Annotated, Any
 
@@ -34,8 +34,9 @@ def objective_perturbation(
     loss: parameters.Loss = "logistic",
     method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
 ):
-    """A generalised linear model on the line by objective perturbation (Kifer, Smith & Thakurta
-    2012); (epsilon, delta) by JX-ObjPert-logistic and JX-ObjPert-linear, no pure epsilon."""
+    """Fit a generalised linear model with one parameter by objective perturbation (Kifer, Smith &
+    Thakurta 2012); it is (epsilon, delta)-DP by JX-ObjPert-logistic and JX-ObjPert-linear, with no
+    pure epsilon."""
 
     def made():
         from jaxsel.families.private_training.objective_perturbation import objective_perturbation
@@ -43,7 +44,7 @@ def objective_perturbation(
         return objective_perturbation(loss)
 
     given = _label(target) if loss == "logistic" else target
-    # The record that a neighbour has more has its place already.
+    # The additional record of the neighbour stands here with count 0, so that shapes are equal.
     data = laws.line((feature, given, records), (1.0, -_label(target), 0))
     params = {
         "noise_multiplier": noise_multiplier,
@@ -59,4 +60,5 @@ def objective_perturbation(
 
 
 def _label(target: float) -> float:
+    """The label of a target: 1 above 0, else -1."""
     return 1.0 if target > 0.0 else -1.0

@@ -1,7 +1,8 @@
 """Exact laws of objective perturbation on the line, where each record has one feature.
 
-The minimum theta is at most t if and only if the gradient without noise, which increases, is at
-least minus the noise at t: P[theta <= t] is the normal probability of the gradient at t.
+The gradient without noise increases. So the minimum theta is at most t if and only if, at t, the
+gradient is at least minus the noise. P[theta <= t] is therefore the normal distribution function
+of the gradient at t over the noise's standard deviation.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ class Line(NamedTuple):
     """Records with one feature.
 
     Attributes:
-      features, targets: Float64["kinds"]; labels are -1 and 1 for the logistic loss.
+      features, targets: Float64["kinds"], of each kind of record; for the logistic loss targets are
+        the labels -1 and 1.
       counts: Float64["kinds"], how many records of each kind there are.
     """
 
@@ -26,7 +28,7 @@ class Line(NamedTuple):
 
 
 def line(*records: tuple[float, float, float]) -> Line:
-    """Records on the line, from the feature, target and count of each kind."""
+    """Records on the line, each kind given as (feature, target, count)."""
     table = np.array(records, dtype=np.float64).reshape(-1, 3)
     return Line(table[:, 0], table[:, 1], table[:, 2])
 
@@ -41,7 +43,7 @@ def with_one_more(known: Line, feature: float, target: float) -> Line:
 
 
 def gradient(t, records: Line, loss: str, regularisation: float) -> np.ndarray:
-    """The gradient of the objective without noise: of the sum of losses and lambda/2 t^2.
+    """The gradient of the objective without noise, which is the sum of losses plus lambda/2 t^2.
 
     Args:
       t: any shape, which the result has.
@@ -65,7 +67,7 @@ def minimum_cdf(t, records: Line, loss: str, noise: float, regularisation: float
 
     Args:
       t, records, loss, regularisation: as of ``gradient``.
-      noise: standard deviation of the linear term.
+      noise: standard deviation of the linear term's coefficient.
     """
     return special.ndtr(gradient(t, records, loss, regularisation) / noise)
 
@@ -73,15 +75,19 @@ def minimum_cdf(t, records: Line, loss: str, noise: float, regularisation: float
 def minimum_cells(
     edges: np.ndarray, records: Line, loss: str, noise: float, regularisation: float
 ) -> np.ndarray:
-    """Probabilities that the minimum lies between edges, Float64["edges+1"].
+    """The probability of each cell of the line in which the minimum may lie, Float64["edges+1"].
 
-    Each is a difference in the nearer tail. Arguments as of ``minimum_cdf``.
+    Each is a difference of probabilities of the nearer tail, so that rare cells are accurate.
+
+    Args:
+      edges: Float["edges"], the ends of the cells, increasing.
+      records, loss, noise, regularisation: as of ``minimum_cdf``.
     """
     at = gradient(edges, records, loss, regularisation) / noise
     low, high = np.append(-np.inf, at), np.append(at, np.inf)
     above = low + high > 0.0
     first, second = np.where(above, -high, low), np.where(above, -low, high)
-    # The gradient increases, but for rounding.
+    # By rounding a difference might be slightly negative.
     return np.maximum(special.ndtr(second) - special.ndtr(first), 0.0)
 
 
@@ -91,9 +97,10 @@ _REACH = 8.5  # standard deviations of the noise, with tail probability 1e-17
 def fine_edges(
     records: Line, loss: str, noise: float, regularisation: float, count: int
 ) -> np.ndarray:
-    """At most ``count`` places of the minimum, for evenly spaced noises, by bisection.
+    """Edges of cells that are fine where the minimum is likely, Float64["edges"], increasing.
 
-    Arguments as of ``minimum_cdf``; ``count`` is of noises.
+    They are where the minimum lies at ``count`` evenly spaced values of the noise, found by
+    bisection; equal ones are merged. Other arguments as of ``minimum_cdf``.
     """
     wanted = noise * np.linspace(-_REACH, _REACH, count)
     slopes = float(np.sum(records.counts * np.abs(records.features)))
@@ -115,15 +122,15 @@ def pair_epsilon(
     delta: float,
     count: int = 8001,
 ) -> float:
-    """The epsilon at delta between the minima of neighbours, told apart by cells of the line.
+    """The epsilon at delta between the laws of the minimum on neighbours, by cells of the line.
 
-    Cells are post-processing, so that this is a lower bound, and exact in the limit.
+    As cells are post-processing, this is a lower bound; it is exact in the limit of many cells.
 
     Args:
-      fewer, more: the neighbours.
+      fewer, more: the records of the neighbours, ``more`` with one more.
       loss, noise, regularisation: as of ``minimum_cdf``.
       delta: of (epsilon, delta).
-      count: of edges for each neighbour.
+      count: number of edges for each neighbour.
     """
     numbers = (loss, noise, regularisation)
     edges = np.union1d(fine_edges(fewer, *numbers, count), fine_edges(more, *numbers, count))
@@ -142,12 +149,12 @@ def approximate_epsilon(
     delta: float,
     count: int = 1201,
 ) -> float:
-    """``pair_epsilon`` of minima that are moved apart, and have normal noise added.
+    """As ``pair_epsilon``, for minima that are moved apart and then have normal noise added.
 
     Args:
       fewer, more, loss, noise, regularisation, delta, count: as of ``pair_epsilon``.
       step: by which each minimum is moved, away from the other.
-      output_noise: standard deviation of the noise added.
+      output_noise: standard deviation of the normal noise.
     """
     numbers = (loss, noise, regularisation)
     ends = [fine_edges(records, *numbers, count) for records in (fewer, more)]
@@ -158,7 +165,7 @@ def approximate_epsilon(
     seen = np.linspace(first, last, 2 * count)
     found = []
     for records, edges, move in zip((fewer, more), ends, moves, strict=True):
-        # The mass of a cell stands at its middle: the error is of second order in its width.
+        # All of a cell's mass is put into its middle, with an error of second order in its width.
         inner = minimum_cells(edges, records, *numbers)[1:-1]
         middles = (edges[1:] + edges[:-1]) / 2.0 + move
         below = special.ndtr((seen[:, None] - middles) / output_noise) @ inner / inner.sum()

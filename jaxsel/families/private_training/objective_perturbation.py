@@ -1,4 +1,4 @@
-"""Objective perturbation on the line as a mechanism, with bins of the minimum as events."""
+"""Objective perturbation with one parameter as a mechanism, with bins of the minimum as events."""
 
 import itertools
 from typing import Any
@@ -22,18 +22,23 @@ _PARAMS = {"noise_multiplier": AnyNoise, "regularisation": positive("lambda"), "
 
 @factory
 def objective_perturbation(loss: Loss = "logistic") -> Mechanism:
-    """Releases the minimum of the sum of losses, lambda/2 theta^2 and b theta, b normal.
+    """Releases the theta that minimises the sum of losses + lambda/2 theta^2 + b theta, b normal.
 
-    Kifer, Smith & Thakurta 2012, Algorithm 1, for slopes of at most 1 and features that are
-    clipped to 1, and a real theta. Minima are found by bisection.
+    It is Algorithm 1 of Kifer, Smith & Thakurta 2012 for a real theta, losses of slope at most 1,
+    and features that are clipped to 1. The minimum is found by bisection.
 
     Args:
-      loss: of a record.
+      loss: loss of a record, "logistic" or "huber".
 
-    Data: ``objective_laws.Line``.
+    Data: ``objective_laws.Line``, the records.
     Params: "noise_multiplier", the standard deviation of b; "regularisation", lambda; and
-      "edges" of the bins, increasing.
-    Outcome, event: the bin of the minimum.
+      "edges", Float["edges"], the ends of the bins, increasing.
+    Outcome and event: Int32[""], the bin that holds the minimum, from 0.
+
+    Formal guarantees (claims): JX-ObjPert-logistic, JX-ObjPert-linear.
+
+    Raises:
+      InputError: for edges that do not increase.
     """
 
     def read(params) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A network with one parameter, for which searches have exactly known laws.
 
-The parameter starts at 0 and is trained by plain SGD. One example, the canary, has a
-gradient of norm C along it; all others have none. After T steps it is therefore
+The parameter starts at 0 and is trained by plain SGD. One example, the canary, has a gradient whose
+clipped norm is C; all others have none. After T steps the parameter is therefore
 
     (learning rate/batch size) (number of batches with the canary * C - noise),
 
@@ -20,14 +20,18 @@ from jaxsel.data.images import ImageSet
 from jaxsel.training.extras import nn
 from jaxsel.training.search_plan import SearchPlan, split
 
-# The first pixel of an image is its kind, the second its threshold.
+# An image has one pixel. Its first channel is the kind of the image, its second the threshold.
 NOBODY, _ALWAYS, _ABOVE = -1.0, 0.0, 1.0
 _STEEPNESS, _OFFSET = 1e6, 1e4  # as in ``canaries``
 CANARY = 2  # its label; other examples have 0 or 1
 
 
 class OneParameterNetwork(nn.Module):
-    """The network, with parameter "trace", Float32[""], and classes 0, 1 and the canary's."""
+    """The network: one parameter "trace", Float32["1"], and three classes, 0, 1 and the canary's.
+
+    An image has one pixel with two channels: its kind, and its threshold. The third logit has the
+    same value whatever the parameter is, but a steep gradient, which only the canary's label feels.
+    """
 
     @nn.compact
     def __call__(self, images: Array) -> Array:
@@ -44,10 +48,10 @@ class OneParameterNetwork(nn.Module):
 def people(
     plan: SearchPlan, *, canary: bool, right: int = 0, thresholds: tuple[float, ...] = ()
 ) -> ImageSet:
-    """Private images for ``OneParameterNetwork``.
+    """Private images for ``OneParameterNetwork``, which with and without the canary are neighbours.
 
     Training images are blank and misclassified by every network, except for the last, which
-    is the canary or another blank: neighbouring data sets.
+    is the canary or another blank.
 
     Args:
       plan: the search that uses the images.

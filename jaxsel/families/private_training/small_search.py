@@ -1,7 +1,7 @@
 """A small search that is run many times, for the checks of claims about searches.
 
-The settings are off the special values: C and the learning rates are not 1, batches are
-half of the data, there are two steps, and K is random.
+Its settings avoid special values, at which a fault might not show: C and the learning rates are
+not 1, batches are half of the data, there are two steps, and K is random.
 """
 
 import functools
@@ -22,7 +22,7 @@ KINDS = ("canary", "nobody", "right", "wrong")
 
 @functools.cache
 def plan(delta: float = DELTA) -> SearchPlan:
-    """The search, with 24 training and 6 validation images."""
+    """The plan of the small search, with 24 training and 6 validation images."""
     return plan_search(
         examples=30,
         rates=(0.5, 0.8),
@@ -47,7 +47,8 @@ def images(kind: str) -> ImageSet:
         return people(plan(), canary=False, right=right)
     setting = plan().candidates[0]
     steps, noise = setting.steps, setting.noise_multiplier
-    # around a typical sum of a canary, in units of the smaller learning rate
+    # Thresholds lie around the typical parameter of a network that was trained on the canary with
+    # the smaller learning rate, so that such networks score higher.
     places = np.linspace(0.5, 1.0, plan().validation_size) * steps
     unit = setting.learning_rate * setting.clip_norm / setting.batch_size
     above = places + 0.5 * noise * math.sqrt(steps)
@@ -56,12 +57,12 @@ def images(kind: str) -> ImageSet:
 
 @functools.lru_cache(maxsize=8)
 def searches(kind: str, number: int, seed: int) -> Searches:
-    """The results of so many searches on images of a kind.
+    """The results of many small searches on images of a kind.
 
     Args:
-      kind: of the images, one of ``KINDS``; each has seeds of its own.
-      number: of searches.
-      seed: of all of them.
+      kind: of the images, one of ``KINDS``; each kind has seeds of its own.
+      number: how many searches.
+      seed: from which the seeds of all searches are made.
     """
     first = (seed + 1) * 2**40 + KINDS.index(kind) * 2**38
     seeds = [(first + i) % 2**64 for i in range(number)]
@@ -69,6 +70,6 @@ def searches(kind: str, number: int, seed: int) -> Searches:
 
 
 def sums(found: Searches) -> np.ndarray:
-    """Each run's noisy sum over all steps, over C: Float64["runs"]."""
+    """The sum of each run's noisy sums along the canary's gradient, over C: Float64["runs"]."""
     settings = np.array([c.learning_rate * c.clip_norm / c.batch_size for c in plan().candidates])
     return found.params["trace"][:, 0] / settings[found.candidate]

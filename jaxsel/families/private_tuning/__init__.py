@@ -1,1 +1,1 @@
-"""Private tuning: the best of K runs of a base algorithm, and random stopping."""
+"""Private tuning: the best of K runs of a base algorithm; random stopping is a special case."""

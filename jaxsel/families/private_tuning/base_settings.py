@@ -1,4 +1,4 @@
-"""The runs of the command line: bases by name, with their settings, pairs and guarantees."""
+"""The base algorithms of catalogue entries, by name: settings, neighbouring pairs, guarantees."""
 
 import dataclasses
 from collections.abc import Callable
@@ -21,18 +21,22 @@ _Input = tuple[Any, dict[str, Any]]
 
 
 class BaseSetting:
-    """A base of the command line; by default a table of scores without a guarantee."""
+    """A base that entries take by name, and what they ask of it, given the settings ``Runs``.
+
+    The methods here are those of a base on scores without neighbouring pairs or a guarantee; each
+    base overrides what it has.
+    """
 
     def make(self) -> "Base":
-        """The base; imports JAX."""
+        """The base itself. This imports JAX, all else here does not."""
         raise NotImplementedError
 
     def input(self, runs: "Runs") -> _Input:
-        """Its data and its parameters."""
+        """The data and the parameters that the base takes at these settings."""
         return runs.scores, {}
 
     def neighbours(self, runs: "Runs") -> Neighbours:
-        """Constructed neighbouring inputs, worst first.
+        """Constructed neighbouring inputs, the worst ones first.
 
         Raises:
           InputError: if there are none.
@@ -40,17 +44,25 @@ class BaseSetting:
         raise InputError(f"{runs.base} has no constructed pair; choose another base")
 
     def guarantee(self, runs: "Runs") -> Guarantee | None:
-        """The claim that gives one run's pure epsilon on such pairs, or None."""
+        """The claim that gives one run's pure epsilon on these neighbours, or None if none does."""
 
     def text(self, runs: "Runs") -> str | None:
-        """Text of the guarantee of one run beyond pure DP, for the accountant, or None."""
+        """The guarantee of one run in words that the accountant reads, such as "gaussian:...".
+
+        None if the base has no guarantee.
+        """
 
     def utility(self, runs: "Runs", labels: tuple[str, ...]) -> Utility:
-        """The utility of each run if released; {} if all are equal."""
+        """What each released label is worth, by the name of the measure.
+
+        It is {} for a base whose labels are all worth the same.
+        """
         return of_candidates(runs.scores, labels)
 
 
 class _RandomisedResponse(BaseSetting):
+    """Randomised response on one bit."""
+
     def make(self):
         from jaxsel.families.private_tuning.bases import randomised_response
 
@@ -75,6 +87,8 @@ class _RandomisedResponse(BaseSetting):
 
 
 class _Finite(BaseSetting):
+    """A base with any law on finitely many outcomes; its pairs have the given epsilon."""
+
     def make(self):
         from jaxsel.families.private_tuning.bases import finite
 
@@ -99,6 +113,8 @@ class _Finite(BaseSetting):
 
 
 class _ScoreTable(BaseSetting):
+    """A uniformly random entry of a table of scores, without noise."""
+
     def make(self):
         from jaxsel.families.private_tuning.bases import score_table
 
@@ -106,6 +122,8 @@ class _ScoreTable(BaseSetting):
 
 
 class _RandomCandidate(BaseSetting):
+    """A uniformly random candidate and its noisy score."""
+
     def __init__(self, noise: str):
         self.noise = noise
 
@@ -133,6 +151,8 @@ class _RandomCandidate(BaseSetting):
 
 
 class _NoisedScore(_RandomCandidate):
+    """The first of the scores with noise, and the bin in which it lies."""
+
     def make(self):
         from jaxsel.families.private_tuning.noised_bases import noised_score
 
@@ -160,15 +180,16 @@ BASES: dict[str, BaseSetting] = {
     "noised_score_gaussian": _NoisedScore("gaussian"),
 }
 
-# Outside of these limits float64 does not resolve differences of scores in units of noise.
+# The largest score and the least noise. Beyond them float64 does not resolve differences of scores
+# in units of the noise.
 _SCORE, _NOISE = 1e6, 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """What is run, and on what: settings that all mechanisms which select among runs share.
+    """The base that is run, and its settings, which all entries that select among runs share.
 
-    The mechanism sees them with the types that their domains give.
+    Each field is a setting of the entry; which of them matter depends on ``base``.
     """
 
     base: Annotated[str, choice(BASES, "what is run")] = "randomised_response"
@@ -204,11 +225,11 @@ class Runs:
         return BASES[self.base]
 
     def make(self) -> "Base":
-        """The base; imports JAX."""
+        """The chosen base. This imports JAX."""
         return self._kind.make()
 
     def input(self) -> _Input:
-        """The data of the base, and its parameters."""
+        """The data and the parameters of the chosen base."""
         return self._kind.input(self)
 
     def trial(
@@ -217,12 +238,12 @@ class Runs:
         proven: Callable[[], Guarantee | None] = lambda: None,
         **params: Any,
     ) -> Trial:
-        """The trial of a mechanism that selects among such runs, on the pairs of the base.
+        """The trial of a mechanism that selects among runs of the base, with the base's neighbours.
 
         Args:
-          mechanism: makes it.
-          proven: the guarantee on these pairs.
-          **params: its parameters, besides those of the base.
+          mechanism: makes the mechanism.
+          proven: makes the guarantee of the mechanism on these neighbours, or None.
+          **params: parameters of the mechanism, besides those of the base.
         """
         data, of_base = self.input()
         return Trial(
@@ -235,25 +256,38 @@ class Runs:
         )
 
     def one_epsilon(self) -> float | None:
-        """Pure DP of one run on the pairs of the base; None if it has none.
+        """The pure epsilon of one run on the neighbours of the base; None if it has none.
 
-        A claim about the whole mechanism has the base's epsilon as a parameter. It is computed
-        here from the base's own claim, so that entries contain ids and parameters but no
-        formulas.
+        A claim about the whole mechanism takes it as a parameter. It comes from the base's own
+        claim, so that entries contain ids and parameters but no formulas.
         """
         found = self._kind.guarantee(self)
         return None if found is None else found.epsilon
 
     def guarantee(self, claim: str, **parameters: Any) -> Guarantee | None:
-        """The claim about all runs, at the pure epsilon of one; None if one has none."""
+        """The guarantee of the whole mechanism by a claim that takes the epsilon of one run.
+
+        Args:
+          claim: id of the claim, whose parameter "epsilon" is ``one_epsilon``.
+          **parameters: its other parameters.
+
+        Returns:
+          The guarantee; None if one run has no pure epsilon.
+        """
         epsilon = self.one_epsilon()
         return None if epsilon is None else guarantee(claim, epsilon=epsilon, **parameters)
 
 
 def base_text(values: Values) -> str | None:
-    """Text of one run of the chosen base, with scores of sensitivity 1, for the accountant.
+    """The guarantee of one run of an entry's base, in words that the accountant reads.
 
-    None if there is no base, or it has no known guarantee.
+    Scores have sensitivity 1.
+
+    Args:
+      values: the settings of an entry, by name.
+
+    Returns:
+      The text; None if the entry has no base, or the base no known guarantee.
     """
     base = BASES.get(values.get("base", ""))
     names = [field.name for field in dataclasses.fields(Runs)]

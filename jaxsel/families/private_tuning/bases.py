@@ -1,9 +1,10 @@
 """Base algorithms, which are run K times and whose best run is released.
 
-One run gives a score and a label, and runs are totally ordered by score (ties by an order
-that does not depend on the data). A base can make one run (``draw``) and a run of a given
-tail rank (``at_rank``, which gives the best of K without K runs), and has the exact law of
-labels of the best of K.
+One run gives a score and a label. Runs are totally ordered by score, and runs of equal scores by an
+order that does not depend on the data. A base can make one run (``draw``). It can also make the
+run of a given tail rank, the probability that a fresh run is better (``at_rank``); the rank of the
+best of K runs has a simple law, so that this run is drawn without making K. A base also has the
+exact law of the label of the best of K.
 
 Example:
     >>> import jaxsel
@@ -37,7 +38,8 @@ class Draw(NamedTuple):
     """One run of a base.
 
     Attributes:
-      order: Float[Array, ""], larger is better; the key by which runs are compared.
+      order: Float[Array, ""], by which runs are compared, larger is better; it tells runs of equal
+        scores apart.
       score: Float[Array, ""], the score of the run; larger is better.
       label: Int[Array, ""], the label of the run.
     """
@@ -53,14 +55,15 @@ class Base(NamedTuple):
     Attributes:
       prepare: ``(data, params) -> (data, params)`` on the host, as for mechanisms.
       draw: ``(key, data, params) -> Draw``: one run.
-      at_rank: ``(key, rank, data, params) -> Draw``: the run whose tail rank (chance
+      at_rank: ``(key, rank, data, params) -> Draw``: a run whose tail rank (the probability
         that a fresh run is better) is ``rank``; uniform ranks give the law of ``draw``.
-      labels: ``(data, params) -> tuple[str, ...]``, from the unprepared input.
-      law_above: ``(data, params, threshold) -> Float["labels"]``: P(label and score >=
-        threshold) of one run; host, float64.
-      best_law: ``(data, params, repetitions) -> Float["labels + 1"]``: exact law of the
-        label of the best of K, no run last; host, float64.
-      name: its factory with its settings, written by ``factory``.
+      labels: ``(data, params) -> tuple[str, ...]``, the names of the labels, from the unprepared
+        input.
+      law_above: ``(data, params, threshold) -> Float["labels"]``: for each label, the probability
+        that one run has it and a score >= threshold; on the host, in float64.
+      best_law: ``(data, params, repetitions) -> Float["labels + 1"]``: the exact law of the
+        label of the best of K, with no run last; on the host, in float64.
+      name: the factory that made it, with its settings; written by ``factory``.
     """
 
     prepare: Callable[[Any, Any], tuple[Any, Any]]
@@ -73,6 +76,7 @@ class Base(NamedTuple):
 
 
 def _uniform_rank(key: stream.Key) -> Array:
+    """The tail rank of a fresh run, which is uniform."""
     return noise.uniform(noise.number(key, 0, noise.widest_precision()))
 
 
@@ -81,7 +85,13 @@ def _finite_base(
     label_names: tuple[str, ...] | None = None,
     required: Mapping[str, Any] | None = None,
 ) -> Base:
-    """A base with finitely many outcomes, from its ordered law."""
+    """A base with finitely many outcomes.
+
+    Args:
+      ordered: (data, params) -> its law, best outcome first.
+      label_names: the names of the labels; by default their numbers.
+      required: its parameters, by name with their domains.
+    """
 
     def checked(data, params) -> OrderedLaw:
         return ordered(data, read_params(params, required))
@@ -132,9 +142,9 @@ def _finite_base(
 def finite() -> Base:
     """A base whose output has any given law on finitely many outcomes.
 
-    Data: ``Float["n"]`` probabilities, best outcome first; or a mapping with
-      "probabilities" and "scores" in any order (label i is entry i).
-    Params: none used.
+    Data: Float["n"], probabilities, best outcome first; or a mapping with "probabilities" and
+      "scores", both Float["n"], in any order. Label i is entry i.
+    Params: none.
     """
 
     def ordered(data, params):
@@ -150,10 +160,10 @@ def finite() -> Base:
 def randomised_response() -> Base:
     """Randomised response on one bit, which is epsilon-DP; the answer 1 is the better one.
 
-    Data: the bit, 0 or 1.
-    Params: ``{"epsilon": e}``: the answer equals the bit with probability
+    Data: the true bit, 0 or 1.
+    Params: ``{"epsilon": e}``; the answer equals the bit with probability
       e^epsilon / (1 + e^epsilon).
-    Labels: 0 and 1, the answer, which is also the score.
+    Label: the answer, 0 or 1, which is also the score.
     """
 
     def ordered(data, params):
@@ -166,8 +176,8 @@ def randomised_response() -> Base:
 def score_table() -> Base:
     """A base that returns a uniformly random entry of a table of real scores.
 
-    Data: scores, Float["n"]; label i is entry i; equal scores: the lower label wins.
-    Params: none used.
+    Data: scores, Float["n"]. Label i is entry i; of equal scores the lower label is better.
+    Params: none.
     """
 
     def ordered(data, params):

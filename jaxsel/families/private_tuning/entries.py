@@ -1,4 +1,4 @@
-"""Private tuning and random stopping: settings, neighbouring pairs, guarantees."""
+"""Catalogue entries of private tuning and of random stopping, with their guarantees."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,14 @@ _RUN = "epsilon=0.6 probabilities=0.3,0.3,0.4 scores=0.9,0.8,0.8"
 def _best_run(
     runs: Runs, law: laws.Repetitions, method: str, proven: Callable[[], Guarantee | None]
 ) -> Trial:
-    """The best of K runs, K from the law."""
+    """The trial that releases the best of K runs.
+
+    Args:
+      runs: the base and its settings.
+      law: of K.
+      method: of drawing. If K has no closed-form rank, "count" stands for "rank".
+      proven: makes the guarantee on the neighbours of the base, or None.
+    """
 
     def made() -> Mechanism:
         from jaxsel.families.private_tuning.private_tuning import private_tuning
@@ -68,10 +75,10 @@ def random_stopping_capped(
     runs: Runs = Runs(),
     method: Method = "rank",
 ):
-    """Random stopping, and a hard stop after (1/gamma) log(1/delta) runs (Liu & Talwar 2019,
+    """Random stopping with a hard stop after (1/gamma) log(1/delta) runs (Liu & Talwar 2019,
     Theorem 3.4)."""
     law = laws.capped(laws.geometric(gamma), hard_stop_steps(gamma, stop_delta))
-    # It guarantees no pure epsilon: its guarantee has delta > 0.
+    # Theorem 3.4 has delta > 0, so that there is no pure epsilon to guarantee.
     return _best_run(runs, law, method, lambda: None)
 
 
@@ -83,7 +90,7 @@ def random_stopping_capped_pure(
     runs: Runs = Runs(),
     method: Method = "rank",
 ):
-    """Random stopping, and a hard stop late enough for pure DP (Liu & Talwar 2019, Theorem
+    """Random stopping with a hard stop that is late enough for pure DP (Liu & Talwar 2019, Theorem
     3.5)."""
     law = laws.capped(laws.geometric(gamma), hard_stop_steps_pure(gamma, slack))
     return _best_run(runs, law, method, lambda: runs.guarantee("LT-Thm3.5", slack=slack))

@@ -19,17 +19,21 @@ from jaxsel.tuning import laplace_candidates
 from jaxsel.tuning.attained.exact_laws import tuned_index_law
 from jaxsel.tuning.base_laws import survival
 
-_BISECTIONS = 64
+_BISECTIONS = 64  # after which the bracket of a score is as short as float64 allows
 
 
 def _score_of_rank(noise: str, rank: Array) -> Array:
-    """The standard variate with P(Z > z) = rank."""
+    """The z at which standard noise Z has P(Z > z) = rank; ``noise`` is its law."""
     upper = rank < 0.5
     t = jnp.where(upper, rank, 1 - rank)
     return noises.LAWS[noise](noises.Ends(upper, t))
 
 
 def _parameters(data, params, optional=None) -> tuple[np.ndarray, float]:
+    """The scores, Float64["m"], and the noise scale, checked.
+
+    ``optional`` are further parameters that may be given.
+    """
     given = read_params(params, {"noise_scale": Scale}, optional)
     scores = check_finite("scores", data)
     if scores.ndim != 1:
@@ -38,22 +42,23 @@ def _parameters(data, params, optional=None) -> tuple[np.ndarray, float]:
 
 
 def _first_variate(noise: str, key: stream.Key) -> Array:
+    """The noise of one run, in standard form."""
     return noises.variate(noise, key, 1, noises.widest_precision())
 
 
 @factory
 def random_candidate(noise: Noise = "laplace") -> Base:
-    """A uniformly random candidate, and its score plus noise.
+    """A base that draws a candidate j uniformly, and gives (j, score_j + b Z).
 
-    The base of Liu & Talwar 2019, Section 5.1 and of Papernot & Steinke 2022,
-    Appendix D.4: draw j uniformly, release (j, score_j + b Z).
+    It is the base of Liu & Talwar 2019, Section 5.1, and of Papernot & Steinke 2022,
+    Appendix D.4.
 
     Args:
-      noise: "laplace" or "gaussian", standard form.
+      noise: the law of Z, "laplace" or "gaussian", in standard form.
 
     Data: scores, Float["m"].
     Params: ``{"noise_scale": b}``, in units of the scores.
-    Label: the candidate's index.
+    Label: j, the candidate's index. Score: the noisy one.
 
     Example:
         >>> import jaxsel
@@ -74,7 +79,7 @@ def random_candidate(noise: Noise = "laplace") -> Base:
         del params
         count = data["scores"].shape[-1]
         word, _ = stream.words(key, 0)
-        # 32 bits choose the candidate: each probability is accurate to count * 2**-32.
+        # 32 bits choose the candidate, so that each has the probability 1/count up to 2**-32.
         index = (word.astype(jnp.uint64) * jnp.uint64(count)) >> jnp.uint64(32)
         index = index.astype(jnp.int32)
         z = _first_variate(noise, key)
@@ -87,6 +92,7 @@ def random_candidate(noise: Noise = "laplace") -> Base:
             scale, tables = data["noise_scale"], data["tables"]
             return _laplace_at_rank(key, rank, scale, tables)
         score = _invert_gaussian_mixture(rank, data)
+        # Given the noisy score, the candidate is drawn in proportion to its density there.
         z = (score - jnp.asarray(data["scores"])) / data["noise_scale"]
         density = jnp.cumsum(jnp.exp(-0.5 * z * z))
         uniform = noises.uniform(noises.number(key, 0, "tail")).astype(density.dtype)
@@ -111,17 +117,27 @@ def random_candidate(noise: Noise = "laplace") -> Base:
 
 
 def _laplace_at_rank(key, rank, scale, tables) -> Draw:
-    """The run of a given tail rank among Laplace candidates, from ``rank_tables``."""
+    """The run of a given tail rank among candidates with Laplace noise.
+
+    Args:
+      key: draws the candidate, given the noisy score.
+      rank: the probability that a fresh run is better.
+      scale: b.
+      tables: of ``laplace_candidates.rank_tables``, in units of the noise.
+    """
     d, upper, lower = (jnp.asarray(tables[name]) for name in ("d", "upper", "lower"))
     count = d.shape[-1]
-    # i scores are at least y: count rank = i - (e^(y + upper_i) - e^(lower_i - y))/2.
+    # Let y be the noisy score over b, and i the number of scores over b that are at least y. Then
+    # count * rank = i - (e^(y + upper_i) - e^(lower_i - y))/2, a quadratic equation for e^y. Of the
+    # two forms of its root, the one is taken in which nothing cancels.
     i = look_up.position(tables["tail"], rank, "right")
     half = count * rank - i.astype(rank.dtype)
     root = jnp.sqrt(half * half + jnp.exp(upper[i] + lower[i]))
     y = jnp.where(
         half > 0, lower[i] - jnp.log(jnp.abs(half) + root), jnp.log(jnp.abs(half) + root) - upper[i]
     )
-    # The candidate, in proportion to its density e^(-|y - d_k|)/2.
+    # Given y, candidate k is drawn in proportion to its density e^(-|y - d_k|)/2. The i candidates
+    # above y have the mass e^(y + upper_i), the others e^(lower_i - y), up to the same factor.
     mass_above, mass_below = jnp.exp(y + upper[i]), jnp.exp(lower[i] - y)
     uniform = noises.uniform(noises.number(key, 0))
     u = uniform * (mass_above + mass_below)
@@ -136,7 +152,14 @@ def _laplace_at_rank(key, rank, scale, tables) -> Draw:
 
 
 def _invert_gaussian_mixture(rank: Array, data) -> Array:
-    """The score y with mean_j P(score_j + b Z > y) = rank, by bisection."""
+    """The noisy score y that a fresh run exceeds with probability ``rank``, for Gaussian noise.
+
+    It solves mean_j P(score_j + b Z > y) = rank by bisection, in logarithms.
+
+    Args:
+      rank: Float[Array, ""].
+      data: as ``random_candidate`` prepares it.
+    """
     scores, scale = jnp.asarray(data["scores"]), data["noise_scale"]
     quantile = scale * _score_of_rank("gaussian", rank)
     log_rank = jnp.log(rank)
@@ -149,7 +172,7 @@ def _invert_gaussian_mixture(rank: Array, data) -> Array:
         above = special.logsumexp(logs) - log_count > log_rank
         return jnp.where(above, middle, low), jnp.where(above, high, middle)
 
-    # The score lies between this quantile of the worst and of the best candidate.
+    # y lies between the quantiles, at this rank, of the worst and of the best candidate's score.
     start = (scores.min() + quantile, scores.max() + quantile)
     low, high = lax.fori_loop(0, _BISECTIONS, halve, start)
     return 0.5 * (low + high)
@@ -157,15 +180,16 @@ def _invert_gaussian_mixture(rank: Array, data) -> Array:
 
 @factory
 def noised_score(noise: Noise = "gaussian", *, sign: Sign = 1) -> Base:
-    """One candidate's score plus noise; the label is the bin that the score falls in.
+    """A base that gives a value plus noise b Z; the label is the bin of the noisy value.
 
     Args:
-      noise: "laplace" or "gaussian", standard form.
-      sign: 1 if a high value is better, -1 if a low one is; the score is sign * value.
+      noise: the law of Z, "laplace" or "gaussian", in standard form.
+      sign: 1 if a high value is better, -1 if a low one is; the score is sign * noisy value.
 
-    Data: the value, a number; released with noise b Z added.
-    Params: ``{"noise_scale": b, "edges": [...]}``: bins of the released value, increasing;
-      bin i holds edges[i-1] <= value < edges[i].
+    Data: the value, a number.
+    Params: ``{"noise_scale": b, "edges": [...]}``, b in units of the value; edges are the ends of
+      the bins of the noisy value, increasing (default: one, at 0). Bin i holds edges[i-1] <= value
+      < edges[i].
 
     Example:
         >>> import jaxsel
@@ -191,6 +215,7 @@ def noised_score(noise: Noise = "gaussian", *, sign: Sign = 1) -> Base:
         return {"score": np.float64(score), "scale": np.float64(scale), "edges": edges}, ()
 
     def finish(z, data):
+        """The run whose noise, in standard form, is z."""
         value = data["score"] + data["scale"] * z
         label = look_up.position(data["edges"], value, "right")
         return Draw(sign * value, sign * value, label.astype(jnp.int32))
@@ -211,7 +236,8 @@ def noised_score(noise: Noise = "gaussian", *, sign: Sign = 1) -> Base:
     def law_above(data, params, threshold):
         score, scale, edges = checked(data, params)
         bins = np.concatenate([[-np.inf], edges, [np.inf]])
-        # Values that are good enough: from the threshold up, or down from its negative.
+        # Values at or above the threshold are good enough; if low values are better, those at or
+        # below its negative. Bins are cut there.
         bins = np.maximum(bins, threshold) if sign > 0 else np.minimum(bins, -threshold)
         above = survival(noise, (bins - score) / scale)
         return above[:-1] - above[1:]
@@ -219,7 +245,7 @@ def noised_score(noise: Noise = "gaussian", *, sign: Sign = 1) -> Base:
     def best_law(data, params, repetitions):
         score, scale, edges = checked(data, params)
         z = (edges - score) / scale
-        # better[i]: chance that a run beats the i-th edge, best edge first.
+        # better[i] is the probability that a run beats the i-th edge, best edge first.
         better = survival(noise, z[::-1] if sign > 0 else -z)
         gaps = repetitions.pgf_gap(np.concatenate([[0.0], better, [1.0]]))
         law = np.maximum(np.diff(gaps), 0.0)

@@ -1,4 +1,4 @@
-"""What the parameters of private tuning and of its bases may be."""
+"""The domains of the parameters of private tuning and of its bases."""
 
 from typing import Annotated
 

@@ -1,8 +1,8 @@
 """Private tuning: run a base algorithm K times, K random, and release the best run.
 
-Papernot & Steinke 2022 (the repeated algorithm); Liu & Talwar 2019, Algorithm 2 (K
-geometric), and its hard stops (K capped). With K fixed it is the naive baseline, which is
-not private enough.
+It is the repeated algorithm of Papernot & Steinke 2022. With K geometric it is Liu & Talwar 2019,
+Algorithm 2, and with K capped that algorithm with a hard stop. With K fixed it is the naive
+baseline, which costs up to K epsilon.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -26,13 +26,13 @@ _COUNT_TAG, _RANK_TAG, _OUTPUT_TAG = 0xC0, 0xC1, 0xC2
 
 
 class Selection(NamedTuple):
-    """The release of a selection, and its number of runs.
+    """What a selection among runs releases, and how many runs it made.
 
     Attributes:
-      label: Int[Array, ""], the released label; the number of labels if nothing is.
-      score: Float[Array, ""], the released score; NaN if nothing is.
-      count: Int[Array, ""], number of runs; -1 if the method does not give it. Not
-        released: publishing it breaks the guarantee.
+      label: Int[Array, ""], the released label; the number of labels if nothing is released.
+      score: Float[Array, ""], the released score; NaN if nothing is released.
+      count: Int[Array, ""], the number of runs; -1 if the method does not draw it. It is not
+        released, and publishing it breaks the guarantee.
 
     Example:
         >>> import jaxsel
@@ -51,25 +51,25 @@ class Selection(NamedTuple):
 
 
 def selected(selection: Selection) -> Array:
-    """The event tallied by default: the released label."""
+    """The event of a selection: the released label."""
     return selection.label
 
 
 def release(found: Draw, none: Array, num_labels, count) -> Selection:
-    """What is released of the best run.
+    """The selection that releases the best run, or nothing if there was no run.
 
     Args:
-      found: the run.
-      none: whether there was no run, so that nothing is released.
-      num_labels: how many labels there are; the label of nothing.
-      count: number of runs, or -1.
+      found: the best run.
+      none: Bool[""], whether there was no run.
+      num_labels: how many labels there are, which is also the label of nothing.
+      count: number of runs, or -1 if it is not known.
     """
     label = jnp.where(none, num_labels, found.label).astype(jnp.int32)
     return Selection(label, jnp.where(none, jnp.nan, found.score), count)
 
 
 def _split_params(params: Any) -> tuple[Repetitions, dict]:
-    """The law of K among parameters of a mechanism, and the others, which are the base's.
+    """Splits the parameters of a mechanism into the law of K and those of the base.
 
     Raises:
       InputError: if there is no law of K.
@@ -87,25 +87,25 @@ def private_tuning(
     *,
     method: Annotated[str, choice(METHODS)] = "rank",
 ) -> Mechanism:
-    """Draws K, runs the base K times, releases the best run; nothing if K = 0.
+    """Draws K, runs the base K times, and releases the best run; nothing if K = 0.
 
     Args:
       base: the algorithm to repeat.
-      family: family of the law of K (static; its numbers are parameters).
+      family: family of the law of K, which is compiled in; the numbers of the law are parameters.
       method: "literal" makes the K runs, as the paper writes it; "count" draws K and
         then the rank of the best of K runs; "rank" draws that rank alone, by inverting
         the generating function (fastest, but the number of runs stays unknown).
 
     Data: the base's.
-    Params: the base's, and ``"repetitions"``: a law from ``jaxsel.repetitions``.
-    Outcome: Selection. Event: the released label, "none" last.
+    Params: the base's, and ``"repetitions"``, the law of K, from ``jaxsel.repetitions``.
+    Outcome: ``Selection``. Event: the released label; "none" comes last.
 
     Formal guarantees (claims): PS-Thm2, PS-Cor3, PS-Cor4, PS-Thm6, PS-Lem7; with K
     geometric LT-Thm3.2. A fixed K has none better than composition (PS-Prop17).
 
     Raises:
-      InputError: if the family differs from that of the parameters, or has no closed-form
-        rank for method "rank".
+      InputError: if the family is not that of the law of K in the parameters, or has no closed-form
+        rank although method is "rank".
 
     Example:
         >>> import jaxsel
@@ -161,7 +161,10 @@ def private_tuning(
 
 
 def _literal(base: Base, key, data, params) -> Selection:
-    """Draw K; run the base K times; keep the best (the first of equals)."""
+    """One trial as the paper writes it: K is drawn, K runs are made, and the best is released.
+
+    Of equal runs the first one is kept.
+    """
     count = sampling.sample_count(stream.fold(key, _COUNT_TAG), params["repetitions"])
 
     def run(k, best: Draw) -> Draw:

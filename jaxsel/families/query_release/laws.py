@@ -1,9 +1,9 @@
 """Query release whose error never exceeds a bound (Cohen et al. 2022, Theorem 5).
 
-An inner mechanism draws vectors of answers to k queries of sensitivity 1 repeatedly, each
-with a private bound s on its largest error, and the vector with the least s is released
-(their Theorem 4 at alpha = 1). If no s is below the cap, which happens with probability at
-most beta = delta/10, the true answers are released, which adds to delta.
+An inner mechanism repeatedly draws a vector of answers to k queries of sensitivity 1, together
+with a private bound s on its largest error. The vector with the least s is released (their Theorem
+4 at alpha = 1). If no s is below the cap, which happens with probability at most beta = delta/10,
+the true answers are released instead: this is called a correction, and adds to delta.
 
 SUBSTITUTION: the paper's inner mechanism is that of Ghazi, Kumar & Manurangsi 2021 (their
 Theorem 13), of which it uses only a bound on the error that holds with probability 1/2. The
@@ -28,6 +28,7 @@ from jaxsel.families.query_release.repaired_answers import (
     calibrated_median,
     repaired_answers,
 )
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import positive
 from jaxsel.language.signature import validated
@@ -39,11 +40,10 @@ class QueryRelease(NamedTuple):
     Attributes:
       queries: k.
       runs: T, the largest number of vectors drawn.
-      inner_epsilon, inner_delta: of one vector with its bound s; half of each for either.
+      inner_epsilon, inner_delta: of one vector and its bound s together; each takes half.
       noise_scale: standard deviation of the noise on each answer.
-      half_error: largest error of the inner vector, kept with probability 1/2.
-      offset: A, added to the largest error; also the support of the truncated Laplace
-        noise that is added to it.
+      half_error: a bound that the largest error of the inner vector keeps with probability 1/2.
+      offset: A, where s is the largest error plus A plus truncated Laplace noise on [-A, A].
       cap: B = half_error + 2 A. No released error is larger.
       repairs: settings of the repairs, None for the Gaussian inner mechanism.
     """
@@ -71,18 +71,19 @@ def query_release(
 ) -> QueryRelease:
     """Settings that make Theorem 5's algorithm (epsilon, delta)-DP.
 
-    ``sharp`` uses that the inner error, and hence the bound s, has the same law on all data: the
-    selection then multiplies both densities with the same factor E[N (1 - F(s))^(N-1)]
-    <= T/2, and an inner (epsilon, d)-DP mechanism gives (epsilon, d T/2) instead of
-    (3 epsilon, d T) (claim CL-Thm5-sharp).
+    With ``sharp`` it is used that the inner error, and hence the bound s, has the same law on all
+    data. Then selecting the best of N runs multiplies the densities of both sides by the same
+    factor, E[N (1 - F(s))^(N-1)] <= T/2, where F is the distribution function of s. So an inner
+    (epsilon, d)-DP mechanism gives (epsilon, d T/2) instead of (3 epsilon, d T): claim
+    CL-Thm5-sharp.
 
     Args:
       queries: k, of sensitivity 1 each.
       epsilon, delta: of the whole algorithm.
-      divisor: inner delta is delta^2/divisor; 10 as printed; default 105, as corrected,
-        or 17 if sharp.
-      inner: "gaussian" or "repaired".
-      sharp: inner epsilon is epsilon instead of epsilon/3.
+      divisor: the inner delta is delta^2/divisor. The paper prints 10; the default is 105, which is
+        the correction (CL-E9), or 17 if sharp.
+      inner: the inner mechanism, "gaussian" or "repaired" (``repaired_answers``).
+      sharp: whether the inner epsilon is epsilon instead of epsilon/3.
     """
     default = 17.0 if sharp else 105.0
     divisor = default if divisor is None else divisor
@@ -117,10 +118,10 @@ def spent_delta(
     """The delta of the whole algorithm: T d + (1 + e^epsilon) times the chance of a correction.
 
     Args:
-      settings: of the algorithm; T are its runs, d is its inner delta.
+      settings: of the algorithm, with T runs and the inner delta d.
       epsilon: of the whole.
-      corrections: chance that the true answers are released, on either side.
-      sharp: T d/2 for T d; see ``query_release``.
+      corrections: the chance that the true answers are released, which is the same on both sides.
+      sharp: whether T d/2 takes the place of T d; see ``query_release``.
     """
     selected = settings.runs * settings.inner_delta * (0.5 if sharp else 1.0)
     return selected + (1.0 + math.exp(epsilon)) * corrections
@@ -156,18 +157,19 @@ def gaussian_largest_quantile(tail: npt.ArrayLike, queries: int, noise_scale: fl
 def corrected_gaussian_cap(
     queries: parameters.Queries, epsilon: parameters.AnyEpsilon, delta: parameters.AnyDelta
 ) -> float:
-    """The error that a Gaussian mechanism, corrected where it errs by more, never exceeds.
+    """The largest error of a Gaussian mechanism that releases the true answers if it errs by more.
 
-    One vector of Gaussian answers at (epsilon, delta/2); if an answer errs by more than
-    the cap, which has chance (delta/2)/(1 + e^epsilon), the true answers are released.
-    It is (epsilon, delta)-DP as Theorem 5's algorithm is.
+    It draws one vector of Gaussian answers that is (epsilon, delta/2)-DP. With probability
+    (delta/2)/(1 + e^epsilon) some answer errs by more than the cap, and then the true answers are
+    released. The whole is (epsilon, delta)-DP for the same reason as Theorem 5's algorithm
+    (CL-Thm5-corrected-gaussian).
 
     Args:
       queries: how many, of sensitivity 1 each.
       epsilon, delta: of the corrected mechanism.
     """
     scale = math.sqrt(queries) * gaussian_noise_multiplier(epsilon, delta / 2.0)
-    tail = delta / 2.0 / (1.0 + math.exp(epsilon))
+    tail = delta / 2.0 / (1.0 + floats.exp(epsilon))
     return float(gaussian_largest_quantile(tail, queries, scale))
 
 
@@ -175,7 +177,7 @@ def corrected_gaussian_cap(
 
 
 def selection_factor(better: npt.ArrayLike, runs: int) -> np.ndarray:
-    """What the density of a run is multiplied by where the best of N runs is released.
+    """The factor by which releasing the best of N runs multiplies the density of a run.
 
     It is E[N (1 - x)^(N-1)], with N uniform on {0, ..., T}.
 
@@ -187,7 +189,10 @@ def selection_factor(better: npt.ArrayLike, runs: int) -> np.ndarray:
 
 
 def _error_nodes(settings: QueryRelease, kinks: np.ndarray):
-    """Nodes and weights of the largest of k Gaussian errors."""
+    """Nodes and weights of a quadrature over the largest of k Gaussian errors: Float["nodes"] each.
+
+    ``kinks`` are points at which the nodes are divided, too.
+    """
     k, scale = settings.queries, settings.noise_scale
     low, high = gaussian_largest_quantile(np.array([1.0 - 1e-15, 1e-17]), k, scale)
     # Beyond half_error some noise, and beyond the cap all noise, exceeds the cap.
@@ -200,7 +205,10 @@ def _error_nodes(settings: QueryRelease, kinks: np.ndarray):
 
 
 def _noise_nodes(settings: QueryRelease, highest: np.ndarray):
-    """Nodes and weights of the truncated noise below ``highest``, one row for each."""
+    """Nodes and weights of quadratures over the truncated Laplace noise, below limits.
+
+    There is one row for each limit in ``highest``: both are Float["limits nodes"].
+    """
     end, rate = settings.offset, settings.inner_epsilon / 2.0
     unit, step = panels([0.0, 1.0], 4.0 / max(8.0, end * rate))
     mass = rate / (2.0 * -math.expm1(-rate * end))
@@ -213,7 +221,7 @@ def _noise_nodes(settings: QueryRelease, highest: np.ndarray):
 
 
 def bound_below(settings: QueryRelease, s: np.ndarray) -> np.ndarray:
-    """Probability that the private bound of one vector is at most s: Float["points"]."""
+    """The probability that the private bound of one vector is at most s: Float["points"]."""
     # Errors are positive: only noise below s - offset counts.
     highest = s - settings.offset
     noise, weights = _noise_nodes(settings, highest)
@@ -223,15 +231,14 @@ def bound_below(settings: QueryRelease, s: np.ndarray) -> np.ndarray:
 
 
 def released_error(settings: QueryRelease, x: npt.ArrayLike = ()) -> tuple[np.ndarray, float]:
-    """The exact law of the largest released error.
+    """The exact law of the largest error of the released answers.
 
     Args:
       settings: of the algorithm.
       x: Float["points"], errors >= 0.
 
     Returns:
-      Float["points"], P[released error > x]; and the chance that the true answers are
-      released, whose error is 0.
+      Float["points"], P[released error > x]; and the chance of a correction, whose error is 0.
 
     Raises:
       InputError: for the repaired inner mechanism, whose error has no closed law.
@@ -251,7 +258,13 @@ def released_error(settings: QueryRelease, x: npt.ArrayLike = ()) -> tuple[np.nd
 
 
 def correction_chance(settings: QueryRelease) -> float:
-    """Exact probability that no private bound is below the cap, or that no run is made."""
+    """The exact probability that no private bound is below the cap, or that no run is made.
+
+    The true answers are then released.
+
+    Raises:
+      InputError: for the repaired inner mechanism, whose error has no closed law.
+    """
     if settings.repairs is not None:
         raise InputError("only the Gaussian inner mechanism has an exact error law")
     fits = bound_below(settings, np.array([settings.cap]))[0]

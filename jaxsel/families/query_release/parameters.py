@@ -11,7 +11,8 @@ LEAST_EPSILON = 2.5e-8
 Queries = Annotated[int, whole("k", at_least=1)]
 Epsilon = Annotated[float, number("of the whole", at_least=LEAST_EPSILON, at_most=1.0)]
 AnyEpsilon = Annotated[float, positive("of the whole")]
-Delta = Annotated[float, number("of the whole", above=0.0, at_most=0.5)]
+# Gaussian noise is calibrated to delta^2/210, which is not below 1e-100.
+Delta = Annotated[float, number("of the whole", at_least=1e-45, at_most=0.5)]
 AnyDelta = Annotated[float, probability("of the whole")]
 Runs = Annotated[int, whole("T, how many vectors are drawn at most", at_least=1)]
 Inner = Annotated[

@@ -31,7 +31,7 @@ _LABELS = {
 
 
 class Answers(NamedTuple):
-    """The released answers, and their error.
+    """What is kept of the released answers, and their error.
 
     Attributes:
       mean: Float[Array, ""], of the released answers; NaN with method "largest".
@@ -174,13 +174,14 @@ def _code(outcome: Answers) -> Array:
 
 
 def _private_bound(key: stream.Key, error, params) -> Array:
-    """s = error + A + TLap: never below the error."""
+    """The bound s = error + A + TLap, which is never below the error, as TLap lies in [-A, A]."""
     rate, offset = params["inner_epsilon"] / 2.0, params["offset"]
     added = noise.truncated_laplace(noise.number(key, 0), rate * offset) / rate
     return error + offset + added
 
 
 def _inner_vector(key: stream.Key, data, params) -> Array:
+    """One vector of noisy answers, of which the worst are measured again if ``repaired``."""
     draws = jnp.arange(data.shape[0], dtype=jnp.uint32)
     error = params["noise_scale"] * noise.each_variate("gaussian", key, draws, "float64")
     if "repaired" in params:
@@ -195,7 +196,7 @@ def _inner_vector(key: stream.Key, data, params) -> Array:
 
 
 def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
-    """Least private bound, and its answers, over the runs that happen."""
+    """The least private bound of the runs that happen, and the answers of this run."""
     state = initialise(stream.fold(key, _STATE_TAG), 1.0)
     coins = stream.fold(key, _COIN_TAG)
 

@@ -1,9 +1,9 @@
 """Gaussian answers, the worst of which are measured again, after Steinke & Ullman 2016.
 
-All k answers get Gaussian noise; then the r = ceil(k/log^2 k) answers with the largest
-errors are picked by exponential mechanisms (given the noisy answers, errors have
-sensitivity 1) and measured again, with less noise since they are few. Asymptotically the largest
-error is sqrt(log log k) times that of one answer instead of sqrt(log k).
+All k answers get Gaussian noise. Then exponential mechanisms pick the r = ceil(k/log^2 k) answers
+with the largest errors; given the noisy answers, these errors have sensitivity 1. The picked ones
+are measured again, with less noise since they are few. Asymptotically the largest error is
+sqrt(log log k) times that of one answer, instead of sqrt(log k) times.
 """
 
 import functools
@@ -28,10 +28,10 @@ class RepairedAnswers(NamedTuple):
     Attributes:
       queries: k.
       repairs: r, how many answers are measured again.
-      noise_scale: standard deviation of the first noise on each answer; it has half of
+      noise_scale: standard deviation of the first noise on each answer, which takes half of
         epsilon and delta.
-      pick_scale: scale of the Gumbel noise of the picks; they have a quarter.
-      repair_scale: standard deviation of the second noise; it has a quarter.
+      pick_scale: scale of the Gumbel noise with which errors are picked; this takes a quarter.
+      repair_scale: standard deviation of the second noise, which takes the last quarter.
     """
 
     queries: int
@@ -66,7 +66,7 @@ def repaired_answers(queries: Queries, epsilon: AnyEpsilon, delta: AnyDelta) -> 
 def repaired_error(
     settings: RepairedAnswers, generator: np.random.Generator, samples: int
 ) -> np.ndarray:
-    """The largest errors of simulated vectors of answers, Float["samples"].
+    """The largest error of each of some simulated vectors of answers, Float["samples"].
 
     Args:
       settings: of the mechanism.
@@ -91,12 +91,12 @@ def repaired_error(
 @functools.cache
 def calibrated_median(
     settings: RepairedAnswers,
-    samples: Annotated[int, whole("simulated vectors", at_least=10)] = 4000,
+    samples: Annotated[int, whole("simulated vectors", at_least=10, at_most=1e6)] = 4000,
 ) -> float:
-    """A bound that the mechanism's largest error keeps with probability 1/2 or more.
+    """A bound that the largest error of a vector of answers keeps with probability 1/2 or more.
 
-    The law of the noise does not depend on the data, so it can be simulated with a fixed
-    seed: the result is an upper confidence limit of the median, at confidence 99 %.
+    It is an upper confidence limit, at confidence 99 %, of the median of simulated largest errors.
+    Their law does not depend on the data, so that a fixed seed reveals nothing.
 
     Args:
       settings: of the mechanism.

@@ -53,7 +53,7 @@ def repetitive_sparse_vector(
         yield "by-turns", levels, levels + turns, Relation.GENERAL, why
 
     def unless_known(pair):
-        """At a known p (infinite gamma) there is no pure epsilon."""
+        """The guarantee, or None at infinite gamma: p is then known, and no pure epsilon holds."""
         if math.isinf(gamma):
             return None
         return guarantee("CL-Lem3", query_epsilon=query_epsilon, failures=failures, gamma=gamma)

@@ -1,7 +1,7 @@
-"""Error probabilities of the repetitive sparse vector on any queries, and better settings.
+"""Error probabilities of the repetitive sparse vector on any queries, and settings chosen by them.
 
-Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Lemma 4; notation of
-``jaxsel.families.repetitive_sparse_vector.laws``.
+Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Lemma 4. The settings are better than those of the paper.
+The algorithm and the notation are those of ``jaxsel.families.repetitive_sparse_vector.laws``.
 """
 
 import functools
@@ -34,8 +34,8 @@ def failure_probability(
 ) -> float:
     """The exact probability that Lemma 4's guarantee fails on these queries.
 
-    A bottom at a level above 0, a top at a level below -d, or a halt before the last
-    query with fewer than ``wanted`` answers top.
+    It fails if a query of level above 0 is answered bottom, if one of level below -d is answered
+    top, or if the algorithm halts early with fewer than ``wanted`` answers top.
 
     Args:
       levels: Float["queries"], f - t of each query, in order.
@@ -48,17 +48,19 @@ def failure_probability(
 
 @validated
 def failure_bound(settings: RepetitiveSettings, wanted: Wanted, queries: AnyQueries) -> float:
-    """A bound on the failure probability for ANY queries, adaptive ones included.
+    """A bound on ``failure_probability`` for ANY queries, adaptive ones included.
 
-    Given p: a bottom is wrong at levels above 0, most likely at 0+, where each query is
-    either answered wrongly or costs a failure, so that there are at most k' of them. A top
-    is wrong at levels below -d, most likely at -d. And no query wastes more pairs of
-    batches than one at -d/2: 1 - (1 - p e^l)^tau is log-concave in l, and the
-    logs l of u and v add up to a constant between levels -d and 0, and to less outside.
-    A halt with fewer than k tops has wasted more than R = (k' - k - 1)/2 pairs. So it
-    is
+    It is E min(1, 1 - (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]), the mean over
+    p. Given p, bottom(x) and top(x) are the probabilities of the answers to a query of level x,
+    r(x) is the probability that both its first batch of U and its first batch of V fail, which
+    wastes this pair, and NB(m, r) is the number of pairs that m such queries waste. The reasons:
 
-    E min(1, 1 - (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]).
+    * A bottom is wrong at levels above 0, and likeliest just above 0. A query there that is not
+      answered wrongly costs a failure, so that there are at most k' of them.
+    * A top is wrong at levels below -d, and likeliest just below -d.
+    * No query wastes more pairs than one of level -d/2. For 1 - (1 - p e^l)^tau is log-concave in
+      l, and log u + log v is constant for levels between -d and 0, and smaller outside.
+    * A halt with fewer than k tops has wasted more than R = (k' - k - 1)/2 pairs.
 
     Args:
       settings: of the algorithm.
@@ -92,7 +94,7 @@ def needed_margin(
     inf if there is none, because gamma or tau is too small for this beta.
 
     Args:
-      settings: of the algorithm, whose margin is of no effect.
+      settings: of the algorithm; their margin is ignored.
       wanted, queries: as of ``failure_bound``.
       beta: failure probability.
     """
@@ -114,22 +116,23 @@ def needed_margin(
     return scale * high
 
 
-_NEAR = ((0, 0), (1, 0), (0, -1), (0, 1), (-1, 0))
-_ALLOWED = (0, 1, 2, 4, 8, 16, 32, 64)  # wasted pairs
+_NEAR = ((0, 0), (1, 0), (0, -1), (0, 1), (-1, 0))  # steps of the search in _GAMMAS and _ALLOWED
+_ALLOWED = (0, 1, 2, 4, 8, 16, 32, 64)  # R, how many pairs of batches may be wasted
 _GAMMAS = (32.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5)
 
 
 @functools.lru_cache(maxsize=1024)
 def _query_epsilon(failures: int, epsilon: float, delta: float) -> float:
+    """The largest epsilon' that is proven (epsilon, delta)-DP at p = 1 (``calibrated``)."""
     start = RepetitiveSettings(math.inf, 1, 1.0, failures, 1.0)
     return calibrated(start, epsilon, delta).query_epsilon
 
 
 def _least_repetitions(settings: RepetitiveSettings, beta: float) -> int | None:
-    """The least tau, a power of 2^(1/4), for which wrong bottoms are rare enough.
+    """The least tau, among rounded powers of 2^(1/4), for which wrong bottoms are rare enough.
 
-    Bottoms at level 0+ have probability at most beta, over all k' queries, for a large
-    margin; None if there is none below 2^60.
+    The probability that any of k' queries of levels just above 0 is answered bottom must be at
+    most beta, if the margin is large. None if no tau below 2^60 is enough.
     """
     large = settings._replace(margin=math.inf, repetitions=2**60)
     log_p, weights = prior(large, 1)
@@ -149,13 +152,13 @@ def _least_repetitions(settings: RepetitiveSettings, beta: float) -> int | None:
 def tuned_settings(
     wanted: Wanted, queries: AnyQueries, beta: Beta, epsilon: Epsilon, delta: DeltaOrZero = 0.0
 ) -> RepetitiveSettings:
-    """Settings with a small margin that are (epsilon, delta)-DP and fail with probability at most
-    beta.
+    """Settings with a small margin that are (epsilon, delta)-DP and fail with chance <= beta.
 
-    The number R of wasted pairs that k' = k + 2 R + 1 allows for, and gamma, are the
-    best of a few; tau is chosen for half of beta, and d for the rest. For delta > 0 gamma
-    is inf: the approximate bound holds at every known p, so that p = 1 costs nothing, and
-    tau = log_2(2 k'/beta) is enough instead of 5 m^2.
+    Failure is that of Lemma 4, for any queries (``failure_bound``). Gamma and the number R of
+    wasted pairs that k' = k + 2 R + 1 allows for are found by a local search on a small grid. Tau
+    is the least at which wrong bottoms take half of beta, and d the least at which all failures
+    take beta. For delta > 0 gamma is inf: the approximate bound holds at every known p, so that p =
+    1 costs nothing, and tau = log_2(2 k'/beta) is enough instead of 5 m^2.
 
     Args:
       wanted: k, answers top to be found.
@@ -170,7 +173,7 @@ def tuned_settings(
 
     @functools.cache
     def found(i: int, j: int) -> RepetitiveSettings:
-        """The settings for a gamma and R; with margin inf if they do not suffice."""
+        """The settings for ``gammas[i]`` and ``_ALLOWED[j]``, with margin inf if none is enough."""
         if not (0 <= i < len(gammas) and 0 <= j < len(_ALLOWED)):
             return RepetitiveSettings(1.0, 1, 1.0, 1, math.inf)
         failures, gamma = wanted + 2 * _ALLOWED[j] + 1, gammas[i]

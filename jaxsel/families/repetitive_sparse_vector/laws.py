@@ -17,7 +17,7 @@ with Lemma 3 was not available to us; both are reconstructed from Sections 1.5.2
     11          c = c + 1; if c >= k': halt, this query unanswered
     12          hypothesis = the other one
 
-Every line is forced. Line 1: "the pass probability sampled during the initialization".
+Every line follows from the paper. Line 1: "the pass probability sampled during the initialization".
 Lines 7, 8: Section 4.1 defines U and V so. Line 9: "the for loop starting at Line 9" is
 the batch; it stops at its first top, else a failed batch would cost more than the one
 top that k' counts. Line 4: the proof counts the top answers as the queries with an even
@@ -26,10 +26,10 @@ tests". Line 11: k' = sum (c_i - 1) counts failed batches at the halt, and at mo
 k' batches are run.
 
 Given p, one batch of U passes with chance A = (1 - p u)^tau and one of V with
-B = (1 - p v)^tau, u and v being the chances that U and V answer top. Failed batches
-come in pairs: a query has J pairs, P[J >= j] = ((1-A)(1-B))^j, and is then answered
-bottom with chance A/(A + B - AB), else top after one more failure. All is exact by a
-recursion over the failures and quadrature over p.
+B = (1 - p v)^tau, u and v being the chances that U and V answer top. Failed batches come in pairs,
+one of U and one of V. A query has J such pairs with P[J >= j] = ((1-A)(1-B))^j, and is then
+answered bottom with chance A/(A + B - AB), else top after one more failure of U. The laws are found
+exactly by a recursion over the number of failures and a quadrature over p.
 
 Levels below are f - t, in units of the sensitivity.
 """
@@ -71,7 +71,10 @@ def top_chances(
 
 
 class Batches(NamedTuple):
-    """Pass probabilities A, B of batches of U and V, and log A, log B, 1 - A, 1 - B."""
+    """The probabilities A and B that a batch of U and one of V passes, given p.
+
+    They are kept as logarithms, as A, B, 1 - A and 1 - B may all be tiny.
+    """
 
     log_u: np.ndarray
     log_v: np.ndarray
@@ -100,6 +103,7 @@ class Batches(NamedTuple):
 
     @property
     def bottom(self) -> np.ndarray:
+        """A/(A + B - AB), the probability of bottom without a halt, also for tiny A, B."""
         with np.errstate(divide="ignore"):
             return special.expit(self.log_u - self.log_v - np.log(self.fail_u))
 
@@ -108,7 +112,7 @@ def batches(log_p: np.ndarray, level, settings: RepetitiveSettings) -> Batches:
     """The probabilities that a whole batch of U, and one of V, passes.
 
     Args:
-      log_p: of the chance p that a Test is made.
+      log_p: log of p, the chance that a Test is made (else it answers bottom).
       level: f - t, broadcast against log_p.
       settings: of the algorithm.
     """
@@ -119,10 +123,10 @@ def batches(log_p: np.ndarray, level, settings: RepetitiveSettings) -> Batches:
 
 
 def prior(settings: RepetitiveSettings, queries: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes log p of a quadrature over the prior of p, and their weights.
+    """Nodes log p of a quadrature over the law of p, and their weights: both Float["nodes"].
 
-    The last node stands for p = 0: below the first one the probability that any Test of the
-    whole run happens is 1e-19.
+    The last node stands for all p below the least one, where the probability that any Test of the
+    whole run happens is 1e-19; it is log p = -inf.
     """
     if math.isinf(settings.gamma):
         return np.zeros(1), np.ones(1)
@@ -135,13 +139,13 @@ def prior(settings: RepetitiveSettings, queries: int) -> tuple[np.ndarray, np.nd
 
 
 class QueryLaw(NamedTuple):
-    """The law of the first query.
+    """The law of what happens at the first query.
 
     Attributes:
       bottom, top, halted: probabilities of the two answers, and of a halt at this query.
       failures: expected number of failed batches, at most k'.
-      wasted: probability that a pair of batches fails; one failure before a top is not
-        wasted.
+      wasted: probability that the first batches of U and of V both fail. (The one failure of U
+        before an answer top is not wasted.)
     """
 
     bottom: np.ndarray
@@ -159,8 +163,8 @@ def query_law(
     Args:
       levels: f - t, any shape.
       settings: of the algorithm.
-      p: the probability of a Test, in (0, 1], broadcast against the levels; None averages
-        over the prior.
+      p: the probability that a Test is made, in (0, 1], broadcast against the levels; None
+        averages over the law of p.
     """
     settings, levels = checked(settings), np.asarray(levels, dtype=np.float64)
     if p is None:
@@ -196,13 +200,16 @@ def query_law(
 
 
 def _answer(alive: np.ndarray, found: Batches):
-    """One step of the recursion: masses after the answers bottom and top, and of halts.
+    """One step of the recursion over queries: what one more query does to the probabilities.
 
     Args:
-      alive: Float["... nodes failures"], mass by number of failed batches so far.
+      alive: Float["... nodes failures"], the probability of each number of failed batches so far,
+        at each node of p.
+      found: the batches of this query, at the nodes.
 
     Returns:
-      bottom, top, of the same shape, and halted, Float["... nodes"].
+      The part of ``alive`` in which the query is answered bottom, by the number of failures after
+      it; the part in which it is answered top; and the probability of a halt, Float["... nodes"].
     """
     size = alive.shape[-1]
     bottom, top = np.zeros_like(alive), np.zeros_like(alive)
@@ -232,9 +239,9 @@ def pattern_law(levels: npt.ArrayLike, settings: RepetitiveSettings) -> np.ndarr
       settings: of the algorithm.
 
     Returns:
-      Float[np.ndarray, "2^(queries+1) - 1"], in the order of ``pattern_labels``: index
-      2^n - 1 + b for n answered queries, b being their answers as a binary number, top
-      = 1, the first answer leading. Fewer answers than queries: it halted.
+      Float[np.ndarray, "2^(queries+1) - 1"], in the order of ``pattern_labels``. Entry 2^n - 1 + b
+      is of n answered queries whose answers are the binary digits of b, the first one leading and
+      1 for top. If n is less than the number of queries, it halted.
     """
     settings, levels = checked(settings), check_finite("levels", levels)
     if levels.ndim != 1 or levels.size > MAX_PATTERN:
@@ -269,9 +276,10 @@ def pattern_chance(
     """The exact probability of one sequence of answers, of any length.
 
     Args:
-      runs: (level, whether the answer is top, number of repetitions), in order.
+      runs: in order, runs of equal queries with equal answers: (level, whether the answer is top,
+        number of queries).
       settings: of the algorithm.
-      halt_level: level of one more query, at which it halts; None if it does not halt.
+      halt_level: level of one more query, at which it halts; None if it does not halt there.
     """
     settings = checked(settings)
     size = settings.failures
@@ -283,7 +291,7 @@ def pattern_chance(
         found = batches(log_p, level, settings)
         inevitable = count if top else 0
         wasted = found.fail_u * found.fail_v
-        # NB(count, r) pairs of failures, and one more failure for each top
+        # The number of wasted pairs is negative binomial, and each top costs one more failure.
         if top:
             term = found.fail_u**count * np.exp(count * found.log_v)
         else:
@@ -303,12 +311,12 @@ def pattern_chance(
 
 
 class AnswerCounts(NamedTuple):
-    """Exact law of the number of answers top, and of whether the run halts.
+    """The exact law of the number of answers top, and of whether the algorithm halts early.
 
     Attributes:
-      completed, halted: Float[np.ndarray, "tops"]: probabilities of answering all queries,
-        and of halting early, with each number of answers top; the last entry is "at least".
-      wrong: probability of a wrong answer, if these were excluded, else 0.
+      completed, halted: Float[np.ndarray, "tops"]: entry i is the probability of i answers top,
+        with all queries answered, or with an early halt; the last entry is of so many or more.
+      wrong: probability of a wrong answer, if ``answer_counts`` excluded these, else 0.
     """
 
     completed: np.ndarray
@@ -329,10 +337,10 @@ def answer_counts(
     Args:
       levels: Float["queries"], f - t of each query, in order.
       settings: of the algorithm.
-      largest: the number of tops whose entry is "at least"; default k' - 1, the largest
-        possible number.
-      right_only: exclude runs with a wrong answer: bottom at a level above 0, or top at a
-        level below -d (Lemma 4); ``wrong`` is their probability.
+      largest: the number of tops from which on they are not told apart; default k' - 1, the
+        largest possible number.
+      right_only: whether to exclude what follows a wrong answer, which is bottom at a level above
+        0, or top at a level below -d (Lemma 4); ``wrong`` is then the probability of one.
     """
     settings, levels = checked(settings), check_finite("levels", levels)
     if levels.ndim != 1:

@@ -22,10 +22,12 @@ Margin = Annotated[
     float, number("d: top may be answered from t - d on", above=0.0, at_most=math.inf)
 ]
 Wanted = Annotated[int, whole("k, answers top to be found", at_least=1)]
-AnyQueries = Annotated[int, whole("m, how many queries", at_least=1)]
-Queries = Annotated[int, whole("m, how many queries", at_least=10)]
+# float64 tells whole numbers apart up to here.
+AnyQueries = Annotated[int, whole("m, how many queries", at_least=1, at_most=1e15)]
+Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)]
 LargestOrNone = Annotated[int | None, whole("a number of answers top", at_least=0)]
 Beta = Annotated[float, probability("chance of failure")]
-Epsilon = Annotated[float, positive("that the settings are made for")]
+# Quotients of it, the margins, are floats.
+Epsilon = Annotated[float, number("that the settings are made for", at_least=1e-100, at_most=1e100)]
 Delta = Annotated[float, probability("of the whole")]
 DeltaOrZero = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]

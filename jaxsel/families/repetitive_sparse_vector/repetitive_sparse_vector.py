@@ -30,7 +30,7 @@ _STATE_TAG, _TEST_TAG, _NOISE_TAG, _JUMP_TAG = 0xC0, 0xC1, 0xC2, 0xC3
 
 
 class Answers(NamedTuple):
-    """The result of a run.
+    """The answers of a whole run of the algorithm.
 
     Attributes:
       answered, tops: Int[Array, ""]: number of queries that were answered, and answered
@@ -41,8 +41,8 @@ class Answers(NamedTuple):
         following attributes measure utility, and are not private.
       failures: Int[Array, ""]: batches that failed, at most k'.
       wrong: Int[Array, ""]: bottoms at levels above 0 and tops at levels below -d.
-      mistakes: Int[Array, ""]: failed batches of U at levels up to -d/2 and of V at
-        levels from -d/2 on, as the proof of Lemma 4 counts them.
+      mistakes: Int[Array, ""]: failed batches of U at levels <= -d/2, and of V at levels >= -d/2,
+        as the proof of Lemma 4 counts them.
     """
 
     answered: Int[Array, ""]
@@ -55,7 +55,10 @@ class Answers(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Position in the queries: ``left`` remaining queries of run number ``row``."""
+    """Where in the queries the algorithm is.
+
+    ``row`` is a run of equal queries, of which ``left`` remain; ``draw`` counts what was drawn.
+    """
 
     row: Array
     left: Array
@@ -63,6 +66,7 @@ class _Place(NamedTuple):
 
 
 def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
+    """The checked settings of params; raises InputError for counts above 2^62."""
     names = RepetitiveSettings._fields
     check_params(params, required=names, optional=("threshold",))
     settings = checked(RepetitiveSettings(*(params[name] for name in names)))
@@ -76,16 +80,16 @@ def _settings(params: Mapping[str, Any]) -> RepetitiveSettings:
 def repetitive_sparse_vector(*, method: Method = "jump", event: Event = "pattern") -> Mechanism:
     """Answers which queries f are above a threshold t, until k' batches of Tests have failed.
 
-    Each answer, top (f >= t - d) or bottom (f <= t), is confirmed by tau noisy Tests.
-
-    Cohen et al. 2022, Algorithm 3: a batch of tau Tests of the hypothesis U: f <~ t,
-    then of V: f >~ t - d, and so on by turns, until a batch passes: bottom if U's, top
-    if V's. Test makes a noisy comparison with chance p, the same for the whole run.
+    Cohen et al. 2022, Algorithm 3. For each query, batches of tau Tests try by turns the hypothesis
+    U, that f is hardly above t, and the hypothesis V, that f is hardly below t - d. A batch fails
+    at its first Test that contradicts the hypothesis. When a batch passes, the answer is bottom if
+    it was of U, and top if it was of V. With probability p, drawn once for the whole run, a Test
+    makes a noisy comparison; else it contradicts nothing.
 
     Args:
       method: "literal" makes every Test; "jump" draws in O(1) the number of successive
-        queries that pass their first batch, and in O(1) the answer to the next one: a trial
-        costs O(runs of equal levels + failed batches), whatever tau is.
+        queries that pass their first batch, and in O(1) the answer to the next one, so that a
+        trial costs O(runs of equal levels + failed batches), whatever tau is.
       event: "pattern", the whole sequence of answers (at most 10 queries), or "tops", the
         number of answers top.
 
@@ -176,10 +180,10 @@ def _tops(outcome: Answers) -> Array:
 @functools.cache
 @validated
 def guarantee(wanted: Wanted) -> Callable[[Answers], Array]:
-    """An event for ``statistics.counts``: whether Lemma 4's guarantee held.
+    """An event for ``statistics.counts`` that says whether the guarantee of Lemma 4 held.
 
-    0: it was kept; 1: an answer was wrong; 2: it halted early with fewer than
-    ``wanted`` answers top.
+    It is 0 if it held, 1 if an answer was wrong, and 2 if no answer was wrong, but the algorithm
+    halted early with fewer than ``wanted`` answers top.
     """
 
     def kept(outcome: Answers) -> Array:
@@ -190,16 +194,19 @@ def guarantee(wanted: Wanted) -> Callable[[Answers], Array]:
 
 
 def _start(data) -> tuple[_Place, Answers]:
+    """The place before the first query, and no answers."""
     zero = jnp.int64(0)
     answers = Answers(zero, zero, zero, jnp.asarray(False), zero, zero, zero)
     return _Place(zero, data["count"][0], zero), answers
 
 
 def _go_on(data, place: _Place, answers: Answers) -> Array:
+    """Whether queries are left, and the algorithm has not halted."""
     return ~answers.halted & (place.row < data["count"].shape[0])
 
 
 def _row(data, number: Array) -> dict[str, Array]:
+    """What is known of the queries of a run, by its number; of the last run for larger numbers."""
     inside = jnp.minimum(number, data["count"].shape[0] - 1)
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[inside], data)
 
@@ -212,7 +219,7 @@ def _move(data, place: _Place, used: Array, draw: Array) -> _Place:
 
 
 def _answered(answers: Answers, query, top: Array, number, pattern: bool) -> Answers:
-    """The answers after ``number`` more equal ones."""
+    """The answers after ``number`` more queries like ``query`` were answered ``top``, or bottom."""
     wrong = jnp.where(top, query["below"], query["above"])
     bits = answers.bits
     if pattern:

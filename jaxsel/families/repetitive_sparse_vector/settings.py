@@ -17,14 +17,15 @@ from jaxsel.language.signature import read_arguments, validated
 
 
 class RepetitiveSettings(NamedTuple):
-    """Parameters of Algorithm 3.
+    """The parameters of Algorithm 3.
 
     Attributes:
-      gamma: exponent of the prior of p, the chance of a Test; inf: p = 1.
-      repetitions: tau, Tests in a batch.
-      query_epsilon: epsilon', each Test adds Laplace noise of scale 1/epsilon'.
-      failures: k', failed batches until it halts.
-      margin: d, top may be answered from t - d on (inf: V never fails).
+      gamma: exponent of the law of p, the chance that a Test is made: P[p <= x] = x^gamma. If it
+        is inf, p = 1.
+      repetitions: tau, the number of Tests in a batch.
+      query_epsilon: epsilon'; each Test adds Laplace noise of scale 1/epsilon'.
+      failures: k', the number of failed batches at which the algorithm halts.
+      margin: d; queries from t - d on may be answered top. If it is inf, a batch of V never fails.
     """
 
     gamma: parameters.Gamma
@@ -35,7 +36,7 @@ class RepetitiveSettings(NamedTuple):
 
 
 def checked(settings: RepetitiveSettings) -> RepetitiveSettings:
-    """The settings as numbers; raises InputError for one outside its domain."""
+    """Converts the settings to numbers, and raises InputError for one outside its domain."""
     return RepetitiveSettings(**read_arguments(RepetitiveSettings, settings._asdict()))
 
 
@@ -43,12 +44,16 @@ def checked(settings: RepetitiveSettings) -> RepetitiveSettings:
 
 
 def allowed_mistakes(queries: int, beta: float) -> int:
-    """How many failed batches the proof of Lemma 4 allows for, R = ceil(3 log(1/beta)/log m)."""
+    """How many mistakes the proof of Lemma 4 allows for, R = ceil(3 log(1/beta)/log m).
+
+    Mistakes are batches that fail although their hypothesis holds: of U at levels of at most -d/2,
+    and of V at levels of at least -d/2.
+    """
     return math.ceil(-3.0 * math.log(beta) / math.log(queries))
 
 
 class Plan(NamedTuple):
-    """The settings of Section 4.2 for k, m, beta and delta, at epsilon = 1.
+    """Some of the settings of Section 4.2 for k, m, beta and delta, at epsilon = 1.
 
     Attributes:
       gamma: log(20/beta)/log m.
@@ -62,7 +67,7 @@ class Plan(NamedTuple):
 
 
 def plan(wanted: float, queries: float, low_beta: float, low_delta: float = math.inf) -> Plan:
-    """The settings of Section 4.2 for a beta and a delta that may be beyond all floats.
+    """The settings of Section 4.2 for a beta and a delta that may be too small for floats.
 
     Args:
       wanted: k, answers top to be found.
@@ -88,16 +93,16 @@ def repetitive_settings(
 ) -> RepetitiveSettings:
     """The settings that Section 4.2 (delta > 0) or Remark 2 (delta = 0) prescribes.
 
-    gamma = log(20/beta)/log m, tau = 5 m^2, d = 10 log(m)/epsilon', and epsilon' =
-    epsilon/(gamma + sqrt(k log(1/delta))), or epsilon/(gamma + k) for delta = 0. As the
-    paper says, the privacy is of ORDER epsilon: ``privacy_epsilon`` states it, and
-    ``calibrated`` brings it to epsilon.
+    They are gamma = log(20/beta)/log m, tau = 5 m^2, d = 10 log(m)/epsilon', and epsilon' =
+    epsilon/(gamma + sqrt(k log(1/delta))), or epsilon/(gamma + k) for delta = 0. Their privacy is
+    only of the ORDER of epsilon, as the paper says. ``privacy_epsilon`` gives it, and
+    ``calibrated`` changes epsilon' so that it is epsilon.
 
     Args:
       wanted: k, answers top to be found.
       queries: m, how many there are.
       beta: failure probability, at least 2^-m.
-      epsilon, delta: that the settings are made for.
+      epsilon, delta: the privacy that the settings are made for, up to a constant.
       corrected: k' = k + 2 R + 1 (CL-E14), else k' = k + 7 log(1/beta)/log m, rounded
         up, as printed.
 
@@ -127,16 +132,19 @@ def repetitive_settings(
 
 
 def pure_epsilon(settings: RepetitiveSettings) -> float:
-    """The pure epsilon, (2 k' + gamma) epsilon' (Lemma 3: Theorem 2 with c = k'); it is sharp."""
+    """The pure epsilon of Algorithm 3, (2 k' + gamma) epsilon', which is sharp.
+
+    Lemma 3: it is Theorem 2 with c = k', as each failed batch has one Test that answered top.
+    """
     return (2.0 * settings.failures + settings.gamma) * settings.query_epsilon
 
 
 @validated
 def approximate_epsilon(settings: RepetitiveSettings, delta: parameters.Delta) -> float:
-    """The epsilon at delta by Renyi divergences of Tests at a known p (Theorem 2, CL-E3).
+    """The epsilon of Algorithm 3 at delta, by Renyi divergences at a known p (Theorem 2, CL-E3).
 
-    k' tops cost k' times ``known_chance_rate`` for any p; of order epsilon'
-    sqrt(k' log(1/delta)) + k' epsilon'^2.
+    For any p the Renyi divergence is at most k' times ``known_chance_rate``, since k' Tests answer
+    top. The result is of order epsilon' sqrt(k' log(1/delta)) + k' epsilon'^2.
     """
 
     def curve(order):
@@ -160,9 +168,11 @@ def calibrated(
 ) -> RepetitiveSettings:
     """The same settings with the largest epsilon' that is proven (epsilon, delta)-DP.
 
+    The margin d is scaled with the noise, so that epsilon' d is unchanged.
+
     Args:
-      settings: of which the margin in units of the noise, epsilon' d, is unchanged.
-      epsilon, delta: of the whole.
+      settings: of the algorithm; their epsilon' is replaced.
+      epsilon, delta: of the whole run.
 
     Raises:
       InputError: for an infinite gamma with delta = 0.

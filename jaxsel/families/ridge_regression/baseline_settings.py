@@ -1,4 +1,4 @@
-"""Settings of private ridge regression without tests; see baselines."""
+"""Settings of the two forms of private ridge regression that make no test: see ``baselines``."""
 
 import math
 
@@ -24,7 +24,9 @@ _FAILURE = 0.05  # of Wang's high-probability error bound, which sets lambda
 def output_perturbation_scale(
     regularisation: Regularisation, records: Records, epsilon: Epsilon, delta: Delta
 ) -> float:
-    """Standard deviation of the noise on each coefficient in output perturbation.
+    """The standard deviation of the noise on each coefficient in output perturbation.
+
+    It is the exact Gaussian noise multiplier times ``ridge_sensitivity``.
 
     Args:
       regularisation: lambda.
@@ -37,10 +39,10 @@ def output_perturbation_scale(
 
 @validated
 def output_perturbation_regularisation(records: Records, epsilon: Epsilon, delta: Delta) -> float:
-    """The lambda >= 1 that minimises n s^2 + lambda, s the noise of output perturbation.
+    """The lambda >= 1 that minimises n s^2 + lambda, s being ``output_perturbation_scale``.
 
-    n s^2 bounds the contribution of the noise to the sum of squared errors for rows of norm
-    1, and lambda that of shrinkage to |theta| <= 1; nothing depends on the data.
+    For rows of norm 1, n s^2 is what the noise adds to the sum of squared errors; for coefficients
+    of norm at most 1, lambda bounds what shrinkage adds. Nothing depends on the data.
 
     Args:
       records: n, the public bound.
@@ -62,9 +64,9 @@ def balanced_regularisation(
 ) -> float:
     """The regularisation of OPS-Balanced (Wang 2018), with the tail t in place of log(2/delta).
 
-    max{(C n/2)^(1/3), t^2/epsilon} with C = (d/2 + sqrt(d l) + l) t^2/e^2, l = log 20 and
-    e = min(epsilon/2, sqrt(epsilon/2)). Any lambda above t^2/(2 epsilon) is private; this
-    one balances shrinking and noise for |theta| <= 1.
+    It is max{(C n/2)^(1/3), t^2/epsilon} with C = (d/2 + sqrt(d l) + l) t^2/e^2, l = log 20 and
+    e = min(epsilon/2, sqrt(epsilon/2)), where t is ``tail_of(delta)``. Any lambda above
+    t^2/(2 epsilon) is private; this one balances shrinkage and noise for |theta| <= 1.
 
     Args:
       records: n, the public bound.
@@ -83,10 +85,11 @@ def balanced_regularisation(
 def balanced_precision(
     regularisation: Regularisation, records: Records, epsilon: Epsilon, delta: TailDelta
 ) -> float:
-    """Largest precision for which posterior sampling is private on every data set.
+    """The largest precision at which a posterior sample is (epsilon, delta)-DP on all data.
 
-    posterior_shift at leverage 1/lambda, with the residual 1 + ridge_norm_bound on the
-    smaller set of each pair.
+    On the smaller set of any pair the leverage of the record is at most 1/lambda, and its residual
+    at most 1 + ``ridge_norm_bound``. The precision is the one whose shift at these bounds is
+    ``posterior_shift``.
 
     Args:
       regularisation, records, epsilon, delta: as in ``output_perturbation_scale``.

@@ -1,7 +1,7 @@
 """Private ridge regression without tests: output perturbation and OPS-Balanced.
 
 Both choose their settings from public numbers (n, d, epsilon, delta) and then run once,
-with the whole budget. Records, neighbours and data as in linear_regression.
+with the whole budget. Records, neighbours and data are those of ``linear_regression``.
 """
 
 from typing import Any
@@ -31,9 +31,9 @@ _OPTIONAL = {"regularisation": Regularisation, **SHARED_PARAMS}
 
 
 def _noised(choose) -> Mechanism:
-    """Ridge regression plus Gaussian noise, independent along the eigenvectors.
+    """Ridge regression plus Gaussian noise that is independent along the eigenvectors of X'X.
 
-    choose: (problem, params) -> (regularisation, variances in the eigenbasis).
+    ``choose`` is (problem, params) -> (regularisation, variances in the eigenbasis).
     """
 
     def prepare(data, params):
@@ -63,8 +63,8 @@ def _noised(choose) -> Mechanism:
 def output_perturbation() -> Mechanism:
     """Ridge regression plus Gaussian noise on its coefficients.
 
-    After Chaudhuri, Monteleoni & Sarwate (2011), with the sensitivity of ridge regression
-    (ridge_sensitivity) and Gaussian noise calibrated exactly (Balle & Wang 2018).
+    This is after Chaudhuri, Monteleoni & Sarwate (2011), with the sensitivity of ridge regression
+    (``ridge_sensitivity``) and Gaussian noise that is calibrated exactly (Balle & Wang 2018).
 
     Data: as for ridge.
     Params: "epsilon", "delta", and "regularisation" (by default
@@ -87,10 +87,11 @@ def output_perturbation() -> Mechanism:
 
 @factory
 def balanced_posterior_sampling() -> Mechanism:
-    """One posterior sample, with parameters for worst-case data: OPS-Balanced.
+    """One posterior sample that is private on all data: OPS-Balanced (Wang 2018).
 
-    Wang (2018) with the proved constants of posterior_privacy: of all data sets the
-    leverage is at most 1/lambda and the residual at most 1 + ridge_norm_bound.
+    The constants are the proved ones of ``posterior_privacy``, not the printed ones. On all data
+    the leverage of a record is at most 1/lambda, and its residual at most 1 + ``ridge_norm_bound``;
+    the precision is ``balanced_precision``.
 
     Data: as for ridge.
     Params: "epsilon", "delta", and "regularisation" (by default
@@ -113,11 +114,14 @@ def balanced_posterior_sampling() -> Mechanism:
 
 
 def expected_error(mechanism: Mechanism, data: Any, params: Any) -> float:
-    """Exact expectation of the test error of ridge regression with Gaussian noise or without.
+    """The exact mean of the test error, over the Gaussian noise of the mechanism, if it has any.
 
     Args:
       mechanism: output_perturbation, balanced_posterior_sampling or ridge.
       data, params: as the mechanism takes them, with test records.
+
+    Returns:
+      The mean squared error, in units of params["error_unit"].
     """
     prepared, _ = mechanism.prepare(data, params)
     w, moments = prepared["solution"], prepared["error"]

@@ -1,7 +1,7 @@
 """Private ridge regression in the catalogue: on the line, where every law is exact.
 
-Equal records (feature, target), of which a neighbour has one more: (1, -1), which
-contradicts them.
+The data are equal records (feature, target). A neighbour has one more, (1, -1), which contradicts
+them.
 """
 
 import dataclasses
@@ -52,10 +52,10 @@ class _Line:
         """The trial of a mechanism on these records.
 
         Args:
-          released: its name.
-          params: its parameters besides those that all have.
-          chosen_on: the parts of the data that it reads: the best of several runs is chosen on
-            validation records.
+          released: name of the mechanism.
+          params: its parameters besides those that all mechanisms here have.
+          chosen_on: the parts of the data that it reads, of each of which a neighbour may have one
+            more record.
         """
         features = np.full((self.records, 1), self.feature)
         targets = np.full(self.records, self.target)
@@ -123,8 +123,8 @@ def tuned_posterior_sampling(
     theorem: Theorem = "KRW-Cor6.2",
     method: Method = "literal",
 ):
-    """The best of K such samples, K geometric, each with a random regularisation
-    (Koskela, Redberg & Wang 2024, Section 6.1)."""
+    """The best of K posterior samples behind private tests, K geometric, each with a random
+    regularisation (Koskela, Redberg & Wang 2024, Section 6.1)."""
     calibration = _calibration(line.epsilon, line.delta, mean, theorem)
     params = {"calibration": calibration, "regularisation": regularisations}
     return line.trial("tuned_posterior_sampling", params, chosen_on=("training", "validation"))

@@ -1,8 +1,9 @@
 """Exact laws of private regression on the line, and of its test, in float64 on the host.
 
-On the line everything is a mixture of Gaussians: a run of OPS-PTR, given its two released
-bounds, is N(theta, 1/(precision (X'X + lambda))). Laws here are of the bin that the
-released coefficient falls in, "nothing" last.
+On the line, that is with one feature, all laws are mixtures of Gaussians: given its two released
+bounds, a run of OPS-PTR that passes its test releases N(theta, 1/(precision (X'X + lambda))). Laws
+here are of the bin that the released coefficient falls in; the last entry is that nothing is
+released.
 """
 
 import functools
@@ -25,7 +26,7 @@ LEAST_SHARE = 0.5
 _REACH = 9.0  # standard deviations, with tails below 1e-18
 _WIDTH = 4.0  # of the panels of a quadrature
 _CELLS = 1000  # cells of the coefficient, to rank runs
-_SCORES = np.linspace(-6.0, 6.0, 25)
+_SCORES = np.linspace(-6.0, 6.0, 25)  # standard normal nodes, for the noise of released scores
 
 
 class Line(NamedTuple):
@@ -46,7 +47,7 @@ class Line(NamedTuple):
 def pass_probability(
     run: RunCalibration, eigenvalue: Eigenvalue, regularisation: Regularisation
 ) -> float:
-    """Exact probability that a run of OPS-PTR releases a sample, in any dimension.
+    """The exact probability that a run of OPS-PTR releases a sample, in any dimension.
 
     Args:
       run: its calibration.
@@ -57,7 +58,7 @@ def pass_probability(
 
 
 def _least_passing(run: RunCalibration, eigenvalue: float, regularisation: float) -> float:
-    """The least value of the first standard normal at which a run passes."""
+    """The least standard normal noise of the eigenvalue's bound at which a run passes its test."""
 
     def room(log_leverage: float) -> float:
         mu = math.exp(log_leverage)
@@ -72,11 +73,11 @@ def _least_passing(run: RunCalibration, eigenvalue: float, regularisation: float
 
 
 def gaussian_bins(edges: np.ndarray, mean, deviation) -> np.ndarray:
-    """Probabilities of the bins of a Gaussian; -inf and inf are edges too.
+    """Probabilities of the bins of a Gaussian; the first and the last bin are unbounded.
 
     Args:
       edges: Float64["edges"], increasing.
-      mean, deviation: Float64["..."].
+      mean, deviation: Float64["..."], of one or more Gaussians.
 
     Returns:
       Float64["... edges+1"].
@@ -93,13 +94,16 @@ def gaussian_bins(edges: np.ndarray, mean, deviation) -> np.ndarray:
 def _precisions(
     run: RunCalibration, line: Line, regularisation: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Quadrature of the precision of a run that passes: values and weights."""
+    """A quadrature over the precision of a run: Float64["nodes"], values and their probabilities.
+
+    The probabilities sum to that of passing the test.
+    """
     scale, margin = run.noise_multiplier, run.margin
     first = _least_passing(run, line.square, regularisation)
     start = max(first, -_REACH)
     if start >= _REACH:
         return np.empty(0), np.empty(0)
-    # Below this the bound on the eigenvalue is trivial, and constant.
+    # Below this noise the bound on the eigenvalue is at most 1, and the leverage bound 1/lambda.
     kink = float(np.clip((1.0 - line.square) / scale + margin, start, _REACH))
     z, weights = panels([start, kink, _REACH], _WIDTH)
     weights = weights * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
@@ -129,6 +133,7 @@ def _precisions(
 def _run_bins(
     run: RunCalibration, line: Line, regularisation: float, edges: tuple[float, ...]
 ) -> np.ndarray:
+    """The probabilities that one run releases a coefficient of each bin: Float64["edges+1"]."""
     precision, chance = _precisions(run, line, regularisation)
     curvature = line.square + regularisation
     total = np.zeros(len(edges) + 1)
@@ -143,7 +148,7 @@ def _run_bins(
 def run_law(
     run: RunCalibration, line: Line, regularisation: Regularisation, edges: np.ndarray
 ) -> np.ndarray:
-    """Law of one run of OPS-PTR on the line: Float64["edges+2"].
+    """The law of one run of OPS-PTR on the line: Float64["edges+2"], of bins, then "nothing".
 
     Args:
       run: its calibration.
@@ -163,18 +168,18 @@ def tuned_run_law(
     scores: tuple[Line, float],
     edges: np.ndarray,
 ) -> np.ndarray:
-    """Law of the best of K runs on the line: Float64["edges+2"].
+    """The law of the best of K runs on the line: Float64["edges+2"], of bins, then "nothing".
 
-    Given the released scores S and C, runs are ordered by S w^2 - 2 C w in their
-    coefficient w. Coefficients in the same of about 1000 cells are treated as ties;
-    probabilities have a relative error of about 1e-4.
+    Given the released validation moments S and C, a run of coefficient w is the better, the smaller
+    S w^2 - 2 C w is. Coefficients are put into about 1000 cells and tie with others of their cell,
+    so that probabilities have a relative error of about 1e-4.
 
     Args:
       run: calibration of each run.
       line: the training data.
       grid: Float64["regularisations"], one of which each run draws.
       repetitions: law of K.
-      scores: the validation data, and the deviation of its released moments.
+      scores: the validation data, and the standard deviation of the noise on their moments.
       edges: Float64["edges"], of the bins of the coefficient.
     """
     centres = line.cross / (line.square + grid)

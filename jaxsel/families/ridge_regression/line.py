@@ -30,6 +30,7 @@ _RELEASES = {
 
 
 def _line(problem: Ridge) -> laws.Line:
+    """The sums of squares and products of a problem with one feature."""
     square, cross = float(problem.eigenvalues[0]), float(problem.moment[0])
     # The single eigenvector is 1 or -1.
     return laws.Line(square, cross * float(problem.basis[0, 0]), problem.records)
@@ -45,7 +46,7 @@ def binned_coefficient(release: Annotated[str, choice(_RELEASES)]) -> Mechanism:
     Data: that of the mechanism, with one feature.
     Params: those of the mechanism, and "edges" of the bins, increasing; bin i holds
       edges[i-1] <= coefficient < edges[i].
-    Outcome, event: the bin, "nothing" last.
+    Outcome, event: the number of the bin; last, that nothing is released.
     """
     inner = _RELEASES[release]()
 
@@ -96,6 +97,7 @@ def binned_coefficient(release: Annotated[str, choice(_RELEASES)]) -> Mechanism:
 
 
 def _tuned_law(problem: Ridge, prepared, params, edges: np.ndarray) -> np.ndarray:
+    """``tuned_run_law`` of what the mechanism has prepared."""
     tuned, validation = params["calibration"], prepared["validation"]
     sums = laws.Line(
         float(validation["square"][0, 0]), float(problem.basis[0, 0] * validation["cross"][0]), 0

@@ -1,8 +1,8 @@
 """Ridge regression: the non-private form, and what all forms share.
 
-Records (x, y) have |x| <= 1 and |y| <= 1. Neighbours differ by one record, added or
-removed, among data sets of at most a public number of records: the number of records given,
-or params["records"] if larger.
+Records (x, y) have |x| <= 1 and |y| <= 1. Neighbours differ by one record, added or removed. No
+data set has more than a public number of records, which is params["records"], or by default the
+number of records given.
 """
 
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Ridge(NamedTuple):
 
 
 def records_of(data: Mapping[str, Any], prefix: str = "") -> tuple[np.ndarray, np.ndarray]:
-    """The checked features and targets of one part of the data.
+    """The checked features and targets of one part of the data, whose names begin with ``prefix``.
 
     Raises:
       InputError: if they are missing, differ in length or leave the unit ball.
@@ -85,7 +85,7 @@ def records_of(data: Mapping[str, Any], prefix: str = "") -> tuple[np.ndarray, n
 
 
 def _shared(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the parameters common to all forms that are given, read."""
+    """Reads the given ones of the parameters that all forms share."""
     given = {name: params[name] for name in SHARED_PARAMS if name in params}
     return read_params(given, optional=SHARED_PARAMS)
 
@@ -109,12 +109,14 @@ def ridge_of(data: Mapping[str, Any], params: Mapping[str, Any]) -> Ridge:
 def prepare_error(
     data: Mapping[str, Any], params: Mapping[str, Any], basis: np.ndarray
 ) -> dict[str, Any]:
-    """Second moments of the test records, from which ``_error_of`` is computed; NaN without any.
+    """Second moments of the test records, from which ``_error_of`` computes the error.
+
+    Without test records the error is NaN.
 
     Args:
       data: with "test_features" and "test_targets", or without.
       params: "error_unit", the unit of the error (default 1); others are ignored.
-      basis: Float64["d d"], in whose coordinates they are.
+      basis: Float64["d d"], the eigenvectors in whose coordinates the moments are.
     """
     d = basis.shape[0]
     unit = _shared(params).get("error_unit", 1.0)
@@ -141,7 +143,7 @@ def _error_of(coefficients: Array, moments: Mapping[str, Any]) -> Array:
 
 
 def normals(key: stream.Key, first: int, count: int) -> Float[Array, " count"]:
-    """Standard normal variates number first to first + count - 1 of a stream."""
+    """The standard normal variates with numbers first to first + count - 1 of a stream, float64."""
     draws = jnp.arange(first, first + count, dtype=jnp.uint32)
     return noise.each_variate("gaussian", key, draws).astype(jnp.float64)
 

@@ -5,15 +5,16 @@ from typing import Annotated
 
 from scipy import special
 
-from jaxsel.language.domains import number, positive, probability, whole
+from jaxsel.language.domains import number, probability, whole
 
 LEAST_TAIL = math.sqrt(2.0)  # of posterior_epsilon: delta at most 0.157
 LARGEST_RUN_DELTA = 0.1
 
-Records = Annotated[int, whole("public bound on the number of records", at_least=1)]
-Regularisation = Annotated[float, positive("lambda")]
+# Squares and quotients of these are floats.
+Records = Annotated[int, whole("public bound on the number of records", at_least=1, at_most=1e15)]
+Regularisation = Annotated[float, number("lambda", at_least=1e-100, at_most=1e100)]
 Eigenvalue = Annotated[float, number("the least of X'X", at_least=0.0)]
-Epsilon = Annotated[float, positive("of the whole")]
+Epsilon = Annotated[float, number("of the whole", at_least=1e-100, at_most=1e100)]
 Delta = Annotated[float, probability("of the whole")]
 # One posterior sample is private at these; a run behind a test, and the best of many runs, can
 # be calibrated to the others.

@@ -1,14 +1,14 @@
 """OPS-PTR: a posterior sample of ridge regression after a private test, and its tuning.
 
-Koskela, Redberg & Wang (2024), Section 6.1, after Redberg, Zhu & Wang (2023): the run of
-jaxsel.families.ridge_regression.settings, once, or K times with a random regularisation
-from a grid, of which the best sample is released. Records and neighbours as in
-linear_regression.
+Koskela, Redberg & Wang (2024), Section 6.1, after Redberg, Zhu & Wang (2023). The run that
+``jaxsel.families.ridge_regression.settings`` describes is made once; or it is made K times, each
+with a random regularisation from a grid, and the best sample is released. Records and neighbours
+are those of ``linear_regression``.
 
-The papers do not say how a sample is scored privately. Here scores are computed from one
-noisy release of the second moments of a separate validation set, which is (epsilon,
-delta)-DP itself. Given that release scores are post-processing, and every record is in one
-of the two sets, so the whole is (epsilon, delta)-DP for the records of both.
+The papers do not say how a sample is scored privately. Here scores are computed from one noisy
+release of the second moments of a separate validation set. This release is (epsilon, delta)-DP, and
+scores are post-processing of it. As every record is either a training or a validation record, the
+whole is (epsilon, delta)-DP for both.
 """
 
 import math
@@ -41,11 +41,12 @@ from jaxsel.language.base import FiniteLaw, Mechanism, factory
 from jaxsel.language.domains import choice
 
 _COUNT_TAG, _SCORE_TAG = 0xC0, 0xC1
-# |x x'|^2 + 2 |x y|^2 <= 3 for records in the unit ball.
+# One record adds x x' and x y to the moments; |x x'|^2 + 2 |x y|^2 <= 3 for |x|, |y| <= 1.
 _MOMENT_SENSITIVITY = math.sqrt(3.0)
 
 
 def _regularisations(values: Any) -> np.ndarray:
+    """The regularisations as Float64["grid"]; raises InputError unless all are positive."""
     grid = np.atleast_1d(check_finite("regularisation", values))
     if grid.ndim != 1 or np.any(grid <= 0.0):
         raise InputError("regularisation must be positive, one number or a list")
@@ -53,7 +54,7 @@ def _regularisations(values: Any) -> np.ndarray:
 
 
 def _prepare_runs(problem: Ridge, grid: np.ndarray, run: RunCalibration) -> dict:
-    """The arrays of a run, whose sizes do not depend on the number of records."""
+    """What a run needs, as arrays whose sizes do not depend on the number of records."""
     norms = [np.linalg.norm(problem.solution(lam)) for lam in grid]
     return {
         "basis": problem.basis,
@@ -70,7 +71,10 @@ def _prepare_runs(problem: Ridge, grid: np.ndarray, run: RunCalibration) -> dict
 
 
 def _precision(data, leverage: Array, residual: Array) -> tuple[Array, Array]:
-    """posterior_precision on the device, and whether the test passes."""
+    """``posterior_precision`` on the device, and whether the test passes.
+
+    It passes if the leverage leaves at least ``LEAST_SHARE`` of the sample's epsilon.
+    """
     t, mu, epsilon = data["tail"], leverage, data["sample_epsilon"]
     room = epsilon - 0.5 * mu * t**2 + 0.5 * jnp.log1p(mu)
     passed = room >= LEAST_SHARE * epsilon
@@ -144,7 +148,11 @@ def posterior_sampling_ptr() -> Mechanism:
 
 
 def _validation(data: Mapping[str, Any], basis: np.ndarray, tuned: TunedCalibration):
-    """Sums over the validation records in the basis, and their noise."""
+    """The second moments of the validation records, in the basis, and the deviation of their noise.
+
+    Raises:
+      InputError: for bad records, or other numbers of features than in training.
+    """
     features, targets = records_of(data, "validation_")
     if features.shape[1] != basis.shape[0]:
         raise InputError(
@@ -160,11 +168,12 @@ def _validation(data: Mapping[str, Any], basis: np.ndarray, tuned: TunedCalibrat
 
 
 def _noisy_moments(key: stream.Key, validation) -> tuple[Array, Array]:
-    """The released second moments: the matrix of squares, and cross moments.
+    """The released second moments: the matrix A of squares, and the vector b of cross moments.
 
-    The noise is isotropic for the norm |A|^2 + 2 |b|^2, hence the same in every basis.
-    The matrix gets sqrt(2 d) deviations on its diagonal, about the largest eigenvalue of
-    the noise: without it, large coefficients would be preferred for their noise.
+    The noise is isotropic in the norm of |A|^2 + 2 |b|^2, and hence has the same law in every
+    basis. The diagonal of the matrix is raised by sqrt(2 d) deviations, which is about the largest
+    eigenvalue of the noise: else noise could make the matrix indefinite, and large coefficients
+    would win for it.
     """
     deviation = validation["deviation"]
     d = validation["cross"].shape[-1]
@@ -184,22 +193,22 @@ def tuned_posterior_sampling(
         str, choice(("truncated_negative_binomial", "capped"))
     ] = "truncated_negative_binomial",
 ) -> Mechanism:
-    """OPS-PTR K times, each with a uniformly random regularisation; the best is released.
+    """Runs OPS-PTR K times, each with a uniformly random regularisation, and releases the best.
 
-    The best sample has the least squared error by the released validation moments; a run
-    without a sample is worse than any.
+    The best sample is the one of least squared error, as computed from the released validation
+    moments. A run without a sample is worse than any other.
 
     Args:
-      family: of the law of K: "truncated_negative_binomial" (geometric), or "capped" for
-        Liu & Talwar's hard stop.
+      family: name of the family of K's law: "truncated_negative_binomial", to which geometric laws
+        belong, or "capped", for Liu & Talwar's hard stop.
 
     Data: as for ridge, and "validation_features" and "validation_targets".
     Params: "calibration", a TunedCalibration, and "regularisation", the grid.
     Outcome: RegressionRelease. Event: index of the regularisation, "nothing" last.
 
-    Formal guarantees: (epsilon, delta)-DP of the calibration, for training and
-      validation records: claim OPS-run for one run, and for the best of K the claim
-      that the calibration names, one of ``tuned.TUNING_THEOREMS``.
+    Formal guarantees: (epsilon, delta)-DP at the calibration's epsilon and delta, for training and
+      for validation records. One run is private by the claim OPS-run, and the best of K by the
+      claim that the calibration names, one of ``tuned.TUNING_THEOREMS``.
     """
 
     def prepare(data, params):

@@ -1,8 +1,9 @@
 r"""Privacy of ridge regression: its solution, and one sample of its posterior (OPS).
 
-Records are (x, y) with |x| <= 1, |y| <= 1; neighbours differ by one record, added or
-removed, and no data set has more than a public number of records. Write H = X'X + lambda I
-and theta = H^-1 X'y; the sample is N(theta, (gamma H)^-1) with gamma its precision.
+OPS stands for one posterior sample (Wang 2018). Records are (x, y) with |x| <= 1, |y| <= 1;
+neighbours differ by one record, added or removed, and no data set has more than a public number of
+records. Write H = X'X + lambda I and theta = H^-1 X'y; the sample is N(theta, (gamma H)^-1), and
+gamma is its *precision*.
 
 Add (x, y) to a data set and put mu = x'H^-1 x (the record's *leverage*) and
 r = y - x'theta, both on the smaller set. The likelihood ratio depends on the sample only
@@ -22,6 +23,7 @@ from jaxsel.language.signature import validated
 
 
 def _array(name: str, value: npt.ArrayLike, low: float = 0.0) -> np.ndarray:
+    """The value as an array; raises InputError unless all entries are at least ``low``."""
     array = np.asarray(value, dtype=np.float64)
     if not np.all(array >= low):
         raise InputError(f"{name} is {value}; it must be >= {low:g}")
@@ -29,6 +31,7 @@ def _array(name: str, value: npt.ArrayLike, low: float = 0.0) -> np.ndarray:
 
 
 def _positive(name: str, value: npt.ArrayLike) -> np.ndarray:
+    """The value as an array; raises InputError unless all entries are positive and finite."""
     array = np.asarray(value, dtype=np.float64)
     if not np.all((array > 0.0) & np.isfinite(array)):
         raise InputError(f"{name} is {value}; it must be positive and finite")
@@ -41,7 +44,7 @@ def _positive(name: str, value: npt.ArrayLike) -> np.ndarray:
 def posterior_delta(
     epsilon: npt.ArrayLike, leverage: npt.ArrayLike, shift: npt.ArrayLike
 ) -> np.ndarray:
-    """Exact delta(epsilon) of a posterior sample for one added record.
+    """The exact delta at epsilon of a posterior sample, for one added record.
 
     Args:
       epsilon: any real numbers.
@@ -49,8 +52,8 @@ def posterior_delta(
       shift: u = sqrt(precision mu) |y - x'theta| >= 0, on the smaller data set.
 
     Returns:
-      Float64[2, ...]: hockey-stick divergence of the smaller set's sample from the
-      larger set's, and the other way round.
+      Float64["2 ..."]: the hockey-stick divergence of the smaller set's sample from the larger
+      set's, and the other way round.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     mu, u = _positive("leverage", leverage), _array("shift", shift)
@@ -59,7 +62,10 @@ def posterior_delta(
     widen, move = np.sqrt(1.0 + mu), u / (1.0 + mu)
 
     def masses(excess: np.ndarray) -> tuple[np.ndarray, ...]:
-        """P and P' of {mu Z^2/2 - u Z + excess < 0}, and of its complement."""
+        """Probabilities of {mu Z^2/2 - u Z + excess < 0} and of its complement.
+
+        First both of the event, on the smaller and on the larger set, then both of the complement.
+        """
         spread = u**2 - 2.0 * mu * excess
         root = np.sqrt(np.maximum(spread, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,7 +75,7 @@ def posterior_delta(
         ends = [(low, high), ((low - move) * widen, (high - move) * widen)]
         inside, outside = [], []
         for a, b in ends:
-            # Of the two forms of an interval's mass, the one of small tails.
+            # The mass of an interval as a difference of tails, of those that are small.
             right = special.ndtr(-a) - special.ndtr(-b)
             left = special.ndtr(b) - special.ndtr(a)
             inside.append(np.where(some, np.where(a > 0, right, left), 0.0))
@@ -89,13 +95,13 @@ def posterior_delta(
 def posterior_epsilon(
     tail: npt.ArrayLike, leverage: npt.ArrayLike, shift: npt.ArrayLike
 ) -> np.ndarray:
-    """Epsilon of a posterior sample, in both directions, at delta = 2 Phi(-tail).
+    """The epsilon of a posterior sample, in both directions, at delta = 2 Phi(-tail).
 
-    u^2/(2 (1 + mu)) + u t + mu t^2/2 - log(1 + mu)/2: the largest privacy loss over
-    |Z| <= t. From the larger set the loss is log(1 + mu)/2 + u^2/(2 (1 + mu)^2)
-    + u |Z|/(1 + mu)^(3/2) - mu Z^2/(2 (1 + mu)) at most, which is smaller for t^2 >= 2.
-    Increasing in the shift, and in the leverage while u^2/mu = precision r^2 is fixed,
-    hence valid for upper bounds of the leverage and of the residual.
+    It is u^2/(2 (1 + mu)) + u t + mu t^2/2 - log(1 + mu)/2, the largest privacy loss of the smaller
+    set over |Z| <= t. That of the larger set is at most log(1 + mu)/2 + u^2/(2 (1 + mu)^2)
+    + u |Z|/(1 + mu)^(3/2) - mu Z^2/(2 (1 + mu)), which is smaller for t^2 >= 2. The epsilon
+    increases with the shift, and with the leverage while u^2/mu = gamma r^2 is fixed; so it holds
+    for upper bounds of the leverage and of the residual, too.
 
     Args:
       tail: t >= sqrt(2).
@@ -116,7 +122,7 @@ def posterior_shift(
 
     Args:
       epsilon: >= 0.
-      tail, leverage: as there.
+      tail, leverage: as in ``posterior_epsilon``.
     """
     t, mu = _array("tail", tail, LEAST_TAIL), _array("leverage", leverage)
     room = _array("epsilon", epsilon) - 0.5 * mu * t**2 + 0.5 * np.log1p(mu)
@@ -126,10 +132,10 @@ def posterior_shift(
 
 
 def leverage_bound(regularisation: npt.ArrayLike, eigenvalue: npt.ArrayLike) -> np.ndarray:
-    """Largest leverage of any record that a data set may gain or lose.
+    """A bound on the leverage of any record that a data set may gain or lose.
 
-    1/(lambda + max(e - 1, 0)), where e bounds the least eigenvalue of X'X from below:
-    without one of its records the data set keeps eigenvalues >= e - 1.
+    It is 1/(lambda + max(e - 1, 0)), where e is a lower bound on the least eigenvalue of X'X: when
+    the data set loses a record, its eigenvalues stay >= e - 1.
 
     Args:
       regularisation: lambda > 0.
@@ -142,17 +148,18 @@ def leverage_bound(regularisation: npt.ArrayLike, eigenvalue: npt.ArrayLike) -> 
 def posterior_precision(
     epsilon: npt.ArrayLike, tail: npt.ArrayLike, leverage: npt.ArrayLike, residual: npt.ArrayLike
 ) -> np.ndarray:
-    """Largest precision of a sample that is (epsilon, 2 Phi(-tail))-DP on one data set.
+    """The largest precision of a sample that is (epsilon, 2 Phi(-tail))-DP on one data set.
 
-    Against all neighbours and in both directions: the data-dependent privacy of Redberg,
-    Zhu & Wang (2023), with their proposal (lambda, gamma). The residual on the set
-    itself is at most 1 + |theta|; on a set without the record it is 1 + mu times that.
+    It is private on this data set against all its neighbours, in both directions. This is the
+    data-dependent privacy of Redberg, Zhu & Wang (2023), whose proposal is (lambda, gamma). The
+    residual of a record on the set itself is at most 1 + |theta|, and on the set without the
+    record it is 1 + mu times as large.
 
     Args:
       epsilon: > 0.
       tail: >= sqrt(2).
-      leverage: > 0, leverage_bound of the data set.
-      residual: > 0, at least 1 + |theta| of the data set.
+      leverage: > 0, ``leverage_bound`` of the data set.
+      residual: > 0, 1 + |theta| of the data set or more.
 
     Returns:
       gamma >= 0; 0 where no precision is private enough.
@@ -166,21 +173,21 @@ def posterior_precision(
 
 
 def ridge_norm_bound(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> np.ndarray:
-    """Bound on |theta|: min(sqrt(n)/(2 sqrt(lambda)), n/lambda) for n records.
+    """A bound on |theta| for n records: min(sqrt(n)/(2 sqrt(lambda)), n/lambda).
 
-    The singular values s of X give factors s/(s^2 + lambda) <= 1/(2 sqrt(lambda)), and
-    |y| <= sqrt(n); or |X'y| <= n and H >= lambda.
+    The first holds since the singular values s of X give factors s/(s^2 + lambda) <= 1/(2
+    sqrt(lambda)), and |y| <= sqrt(n); the second since |X'y| <= n and H >= lambda.
     """
     lam, n = _positive("regularisation", regularisation), _positive("records", records)
     return np.minimum(0.5 * np.sqrt(n / lam), n / lam)[()]
 
 
 def ridge_sensitivity(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> np.ndarray:
-    """Sensitivity of theta to one record, on sets of at most n records.
+    """The sensitivity of theta to one record, on sets of at most n records, in the l2 norm.
 
-    |H^-1 x| |r|/(1 + mu) <= sqrt(mu/lambda)/(1 + mu) (1 + R), with R = ridge_norm_bound
-    and mu <= 1/lambda: (1 + R)/(1 + lambda) for lambda >= 1, (1 + R)/(2 sqrt(lambda))
-    below.
+    It is (1 + R)/(1 + lambda) for lambda >= 1, and (1 + R)/(2 sqrt(lambda)) below, with R =
+    ``ridge_norm_bound``. For theta moves by |H^-1 x| |r|/(1 + mu) <= sqrt(mu/lambda)/(1 + mu)
+    (1 + R), and mu <= 1/lambda.
     """
     lam = _positive("regularisation", regularisation)
     gain = np.where(lam >= 1.0, 1.0 / (1.0 + lam), 0.5 / np.sqrt(lam))
@@ -188,15 +195,18 @@ def ridge_sensitivity(regularisation: npt.ArrayLike, records: npt.ArrayLike) -> 
 
 
 def log_norm_sensitivity(leverage: npt.ArrayLike) -> np.ndarray:
-    """Sensitivity of log(1 + |theta|) to one record: log(1 + leverage_bound).
+    """The sensitivity of log(1 + |theta|) to one record: log(1 + nu), with nu = ``leverage_bound``.
 
-    |H^-1 x| <= nu on the smaller set, and a move by H^-1 x times a residual that is at
-    most 1 + |theta| on either set.
+    For when the record (x, y) is added, theta changes by H^-1 x of one of the two sets, which is at
+    most nu in size, times the record's residual on the other, which is at most 1 + |theta| there.
+
+    Args:
+      leverage: nu, a bound on the leverage from ``leverage_bound``, any shape.
     """
     return np.log1p(_array("leverage", leverage))[()]
 
 
 @validated
 def tail_of(delta: TailDelta) -> float:
-    """The point that a standard normal exceeds in size with probability delta, at least sqrt(2)."""
+    """The t >= sqrt(2) with P[|Z| > t] <= delta for a standard normal Z, as small as possible."""
     return max(-float(special.ndtri(0.5 * delta)), LEAST_TAIL)

@@ -1,19 +1,20 @@
 """Generalised propose-test-release, and one run of it around a posterior sample.
 
-Redberg, Zhu & Wang (2023): propose parameters, test privately that the data-dependent
-privacy loss of the mechanism with these parameters is small, and run it only if so.
-Koskela, Redberg & Wang (2024, Section 6.1) tune it: the run is ridge regression's
-posterior sample (OPS, see ridge_posterior), whose regularisation lambda is the proposal.
+Redberg, Zhu & Wang (2023) propose parameters of a mechanism, test privately whether its privacy
+loss with these parameters is small on the data at hand, and run it only if so. Koskela, Redberg &
+Wang (2024, Section 6.1) tune this: the mechanism is one posterior sample of ridge regression (OPS,
+see ``posterior_privacy``), and the proposal is its regularisation lambda.
 
 One run releases, in turn,
   1. a lower bound on the least eigenvalue of X'X: the eigenvalue plus s Z minus c s;
   2. an upper bound on log(1 + |theta|): its value plus a s Z' plus c a s, where
-     a = log(1 + leverage_bound) comes from 1;
-  3. nothing, or the sample with posterior_precision of these two bounds (which of the
-     two may depend on them in any way).
-Each bound fails with probability Phi(-c). Where both hold, 1 and 2 are Gaussian
-mechanisms of noise multiplier s each, hence together that of s/sqrt(2), and 3 is private
-by ridge_posterior. Neighbours differ by one record, added or removed.
+     a = log(1 + leverage_bound) is computed from the first bound;
+  3. nothing, or the sample with the ``posterior_precision`` of these two bounds (whether to
+     release nothing may depend on the bounds in any way).
+Z and Z' are standard normal, so that each bound is wrong with probability Phi(-c). Steps 1 and 2
+are Gaussian mechanisms of noise multiplier s each, hence together one of s/sqrt(2). Where both
+bounds hold, step 3 is private by ``posterior_privacy``. Neighbours differ by one record, added or
+removed.
 """
 
 import math
@@ -44,7 +45,7 @@ from jaxsel.language.signature import validated
 # bounds, the sample, and the failure of either bound.
 _TEST_SHARE = 0.5
 _DELTA_SHARES = (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0)
-# Quadrature of the standard normal; relative error 1e-5 for the profile, which has a kink.
+# A quadrature over a standard normal; the profile, which has a kink, is accurate to 1e-5.
 _NODES, _STEP = np.linspace(-9.0, 9.0, 241, retstep=True)
 _WEIGHTS = _STEP * np.exp(-0.5 * _NODES**2) / math.sqrt(2.0 * math.pi)
 
@@ -53,9 +54,10 @@ _WEIGHTS = _STEP * np.exp(-0.5 * _NODES**2) / math.sqrt(2.0 * math.pi)
 def propose_test_release(
     release: ApproximateGuarantee, test: ApproximateGuarantee, failure: Failure
 ) -> ApproximateGuarantee:
-    """Guarantee of a mechanism that runs only if a private test passes.
+    """The guarantee of a mechanism that runs only if a private test passes.
 
-    Generalised propose-test-release (KRW Theorem 6.1; Redberg et al. 2023).
+    This is generalised propose-test-release: Koskela, Redberg & Wang (2024), Theorem 6.1, after
+    Redberg, Zhu & Wang (2023).
 
     Args:
       release: (epsilon, delta) of the mechanism on data that should pass.
@@ -94,10 +96,10 @@ class RunCalibration(NamedTuple):
 
 @validated
 def calibrate_run(epsilon: RunEpsilon, delta: RunDelta) -> RunCalibration:
-    """The settings with which a run is (epsilon, delta)-DP, split over its steps.
+    """The settings with which a run is (epsilon, delta)-DP, split over its steps as in the papers.
 
-    Half of epsilon for the two bounds, half for the sample; a third of delta each for
-    the bounds, the sample and the failures, as in the papers.
+    The two bounds get half of epsilon, and the sample the other half. The bounds, the sample and
+    the failure of a bound get a third of delta each.
     """
     test, sample, failure = (share * delta for share in _DELTA_SHARES)
     joint = gaussian_noise_multiplier(_TEST_SHARE * epsilon, test)
@@ -117,17 +119,17 @@ def run_guarantee(
 ) -> ApproximateGuarantee:
     """The guarantee of one run by Theorem 6.1, at any split of delta over its parts.
 
-    At the calibrated precision the sample's epsilon is at most u^2/2 + u t for every
-    tail t <= calibration.tail, u being the shift at leverage 0: a positive leverage
-    leaves a smaller shift and, towards smaller tails, falls off faster.
+    At the calibrated precision the sample's epsilon is at most u^2/2 + u t for every tail t <=
+    calibration.tail, where u is ``posterior_shift`` at leverage 0. It is so at positive leverage,
+    too, where the epsilon at calibration.tail is the same, and falls faster as t decreases.
 
     Args:
       calibration: of the run.
-      test_delta: delta of the two bounds.
-      sample_tail: in [sqrt(2), calibration.tail].
+      test_delta: delta of the two bounds together.
+      sample_tail: t in [sqrt(2), calibration.tail]; the sample's delta is 2 Phi(-t).
 
     Raises:
-      InputError: for another tail.
+      InputError: for a tail outside this interval.
     """
     scale = calibration.noise_multiplier / math.sqrt(2.0)
     tail = check_interval(
@@ -148,7 +150,7 @@ def run_guarantee(
 
 
 def run_epsilon(calibration: RunCalibration, delta: float) -> float:
-    """Epsilon of one run at a larger delta, for the best split of that delta.
+    """The epsilon of one run at a delta larger than the calibrated one, by the best split of it.
 
     Args:
       calibration: of the run.
@@ -179,10 +181,14 @@ def run_epsilon(calibration: RunCalibration, delta: float) -> float:
 
 
 def _tail_profile(epsilon: np.ndarray, shift: float) -> np.ndarray:
-    """E[(1 - e^(epsilon - l))_+; |Z| > sqrt(2)], l = u^2/2 + u |Z|, any real epsilon."""
+    """E[(1 - e^(epsilon - l))_+ 1{|Z| > sqrt(2)}] with the privacy loss l = u^2/2 + u |Z|.
+
+    It is the part of the sample's profile that comes from |Z| > sqrt(2), at any real epsilon; u is
+    the shift.
+    """
     least = ridge_posterior.LEAST_TAIL
     edge = 0.5 * shift**2 + least * shift
-    # Beyond sqrt(2) on either side l is the loss of a Gaussian pair.
+    # For Z > sqrt(2), and for Z < -sqrt(2), l is the privacy loss of N(0, 1) against N(u, 1).
     low = np.exp(np.minimum(epsilon, edge)) * special.ndtr(-least - shift)
     high = gaussian_delta(np.maximum(epsilon, edge), 1.0 / shift)
     return 2.0 * np.where(epsilon < edge, special.ndtr(-least) - low, high)
@@ -191,16 +197,17 @@ def _tail_profile(epsilon: np.ndarray, shift: float) -> np.ndarray:
 def run_profile(calibration: RunCalibration) -> Callable[[np.ndarray], np.ndarray]:
     """A privacy profile of one run, sharper than Theorem 6.1.
 
-    The steps compose: the profile is the mean of the sample's profile at epsilon minus the
-    privacy loss of the bounds, which is Gaussian. With probability at most 2 Phi(-tail),
-    |Z| exceeds the tail; else the sample's loss is at most u^2/2 + u max(|Z|, sqrt(2)), u
-    being the shift at leverage 0 (see run_guarantee). The failures are added.
+    The steps compose: the profile at epsilon is the mean of the sample's profile at epsilon - l,
+    where l is the privacy loss of the bounds, which is Gaussian. With probability at most
+    2 Phi(-tail), |Z| exceeds the tail; else the sample's loss is at most u^2/2 + u max(|Z|,
+    sqrt(2)), where u is the shift at leverage 0 (see ``run_guarantee``). To this mean the
+    probabilities that |Z| exceeds the tail, and that a bound is wrong, are added.
 
     Args:
       calibration: of the run.
 
     Returns:
-      Real epsilon -> bound on delta in both directions, element by element.
+      The function from real epsilons, an array, to bounds on delta that hold in both directions.
     """
     scale = math.sqrt(2.0) / calibration.noise_multiplier
     shift = float(
@@ -218,7 +225,7 @@ def run_profile(calibration: RunCalibration) -> Callable[[np.ndarray], np.ndarra
         epsilon = np.asarray(epsilon, dtype=np.float64)
         levels = epsilon[..., None] - loss
         tails = np.sum(_WEIGHTS * _tail_profile(levels, shift), axis=-1)
-        # |Z| <= sqrt(2), one loss: in closed form.
+        # For |Z| <= sqrt(2) the loss of the sample is constant, and the mean has a closed form.
         inside = middle * gaussian_delta(epsilon - edge, 1.0 / scale)
         return np.minimum(failing + inside + tails, 1.0)[()]
 

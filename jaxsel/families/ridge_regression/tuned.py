@@ -1,7 +1,7 @@
 """Tuning of generalised propose-test-release: the best of many runs is released.
 
-One run is that of propose_test_release, with a regularisation drawn from any fixed law;
-the number K of runs is geometric. Koskela, Redberg & Wang (2024), Section 6.1.
+One run is that of ``settings``, with a regularisation drawn from any fixed law; the number K of
+runs is geometric. Koskela, Redberg & Wang (2024), Section 6.1.
 """
 
 import math
@@ -55,6 +55,7 @@ class TunedCalibration(NamedTuple):
 
 
 def _gamma(repetitions: Repetitions) -> float:
+    """The gamma of a geometric law of K; raises InputError for other laws."""
     parameters = repetitions.parameters
     geometric = repetitions.family == "truncated_negative_binomial"
     if not (geometric and parameters["eta"] == 1.0 and parameters["gamma"] < 1.0):
@@ -71,11 +72,12 @@ def tuned_guarantee(
     """The guarantee of the best of geometrically many runs, at a given delta.
 
     Args:
-      run: the settings of one run, with run.delta from run_delta.
-      theorem: "KRW-Cor6.2": Koskela, Redberg & Wang (2024), at the best second point of
-        the run's guarantees; "KRW-Cor5.4-sharp": (3 epsilon, 1 - f(1 - delta)), this
-        project's; "LT-Thm3.4": Liu & Talwar (2019), Theorem 3.4 as printed, for K capped
-        at its hard stop; its printed proof has a gap (LT-E13).
+      run: the settings of one run, whose delta is that of ``run_delta``.
+      theorem: "KRW-Cor6.2" is Koskela, Redberg & Wang (2024), Corollary 6.2, at the best second
+        point of the run's guarantees; "KRW-Cor5.4-sharp" gives (3 epsilon, 1 - f(1 - delta)), f
+        being the generating function of K, and is this project's; "JX-Envelope" is this project's
+        bound from the whole profile of a run; "LT-Thm3.4" is Liu & Talwar (2019), Theorem 3.4 as
+        printed, for K capped at its hard stop: its printed proof has a gap (LT-E13).
       repetitions: geometric law of K, before any cap.
       delta: of the best run.
     """
@@ -125,7 +127,7 @@ def calibrate_tuned(
 ) -> TunedCalibration:
     """The settings with which a theorem says that the best of many runs is (epsilon, delta)-DP.
 
-    To a relative 1e-4 in epsilon, rounded so that the guarantee holds.
+    The proven epsilon is at most the given one, and less by at most 1e-4 of it.
 
     Args:
       epsilon, delta: of the best run.

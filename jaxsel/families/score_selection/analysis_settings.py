@@ -1,7 +1,7 @@
 """Noise of private k-means and private principal components of a size that is tuned.
 
 Liu & Talwar 2019, Section 5.2, pose the problem without an algorithm. Here one run draws a
-random size, performs an analysis and scores it, and splits its epsilon between the two:
+random size, performs an analysis and scores it; its epsilon is split between analysis and score:
 
   k-means: Lloyd's iterations on noisy counts and sums (Blum, Dwork, McSherry & Nissim
     2005), from centres that do not depend on the data.
@@ -17,16 +17,16 @@ import math
 from typing import Annotated, NamedTuple
 
 from jaxsel.families.score_selection.parameters import Beta, Iterations, RunEpsilon, Sizes
-from jaxsel.language.domains import probability, whole
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 
-_Points = Annotated[int, whole(at_least=1)]
-_Dimension = Annotated[int, whole(at_least=1)]
-_Share = Annotated[float, probability("of epsilon_1, for the analysis")]
+_Points = Annotated[int, whole(at_least=1, at_most=1e15)]
+_Dimension = Annotated[int, whole(at_least=1, at_most=1e15)]
+_Share = Annotated[float, number("of epsilon_1, for the analysis", at_least=1e-100, below=1.0)]
 
 
 class AnalysisNoise(NamedTuple):
-    """Laplace scales of one run.
+    """The scales of the Laplace noise in one run.
 
     Attributes:
       analysis: of each released statistic.
@@ -39,25 +39,26 @@ class AnalysisNoise(NamedTuple):
 
 @validated
 def _clustering_sensitivity(dimension: _Dimension) -> float:
-    """Largest L1 change of all counts and sums of one iteration of k-means: 2 (1 + d).
+    """The largest L1 change of all counts and sums of one iteration of k-means: 2 (1 + d).
 
-    Points lie in [-1, 1]^d. The old point leaves one cluster, a change of at most 1 in
-    its count and d in its sum; the new one joins one.
+    Points lie in [-1, 1]^d. When a point is replaced, the old one leaves a cluster, which changes
+    the count by 1 and the sum by at most d, and the new one joins a cluster.
     """
     return 2.0 * (1.0 + dimension)
 
 
 @validated
 def _covariance_sensitivity(dimension: _Dimension) -> float:
-    """Largest L1 change of the sum of x x^T on and above the diagonal: d + 1.
+    """The largest L1 change of the sum of x x^T on and above the diagonal: d + 1.
 
-    Points have length at most 1, so that sum_(i <= j) |x_i x_j| = (|x|_1^2 + |x|_2^2)/2
-    is at most (d + 1)/2, for the old point and for the new one.
+    Points have length at most 1, so that a point adds sum_(i <= j) |x_i x_j| = (|x|_1^2 +
+    |x|_2^2)/2 <= (d + 1)/2 in L1; the old point is removed and the new one added.
     """
     return dimension + 1.0
 
 
 def _noise(sensitivity: float, points: int, epsilon: float, share: float) -> AnalysisNoise:
+    """The scales where the analysis, of this L1 sensitivity, gets a share of epsilon."""
     # The score is a mean of numbers in [0, 1].
     return AnalysisNoise(sensitivity / (share * epsilon), 1.0 / (points * (1.0 - share) * epsilon))
 
@@ -71,7 +72,7 @@ def clustering_noise(
     iterations: Iterations = 3,
     share: _Share = 0.8,
 ) -> AnalysisNoise:
-    """Laplace scales of a run of private k-means that is epsilon_1-DP by composition.
+    """The Laplace scales of a run of private k-means that is epsilon_1-DP by composition.
 
     Args:
       points: how many there are.
@@ -88,7 +89,7 @@ def clustering_noise(
 def component_noise(
     points: _Points, dimension: _Dimension, run_epsilon: RunEpsilon, *, share: _Share = 0.8
 ) -> AnalysisNoise:
-    """Laplace scales of a run of private principal components that is epsilon_1-DP.
+    """The Laplace scales of a run of private principal components that is epsilon_1-DP.
 
     Args:
       points, dimension, run_epsilon, share: as in ``clustering_noise``.
@@ -98,21 +99,22 @@ def component_noise(
 
 @validated
 def composed_epsilon(run_epsilon: RunEpsilon, runs: Annotated[int, whole(at_least=1)]) -> float:
-    """Epsilon of a fixed number of runs, whether all or only the best are released."""
+    """The epsilon of a fixed number of runs by composition, whether all or the best is released."""
     return runs * run_epsilon
 
 
 @validated
 def selected_epsilon(run_epsilon: RunEpsilon) -> float:
-    """Epsilon of the best of a geometric number of runs: 3 epsilon_1 (Theorem 3.2)."""
+    """The epsilon of the best of a geometric number of runs: 3 epsilon_1 (Theorem 3.2)."""
     return 3.0 * run_epsilon
 
 
 @validated
 def runs_for(sizes: Sizes, beta: Beta) -> int:
-    """Mean number of runs that beats the best size's median except with probability beta.
+    """The mean number of runs whose best is above the median score of the best size.
 
-    It is ceil(2 K/beta): a run draws the best of K sizes with probability 1/K and is better than
-    its median half of the time, p = 1/(2 K); the failure probability of Theorem 3.3 is gamma/p.
+    It is ceil(2 K/beta), and fails with probability at most beta. A run draws the best of K sizes
+    with probability 1/K, and scores above its median half of the time, so p = 1/(2 K); the failure
+    probability of Theorem 3.3 is gamma/p.
     """
     return math.ceil(2.0 * sizes / beta)

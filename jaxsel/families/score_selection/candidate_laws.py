@@ -1,10 +1,11 @@
 """Exact laws of the best of K noisy candidates, each with its own mean and scale.
 
-One run draws candidate i with probability w_i and scores it q_i + b_i Z, Z standard
-Laplace, truncated to |Z| <= T or not. With S(y) the probability that a run scores above y
-and f the generating function of K, (i, y) is released with density
-w_i f_i(y) f'(1 - S(y)); for random stopping (K geometric, Liu & Talwar 2019,
-Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. The laws are integrals of this.
+One run draws candidate i with probability w_i and scores it q_i + b_i Z, where Z is standard
+Laplace noise, possibly truncated to |Z| <= T. Let f_i be the density of that score, S(y) the
+probability that a run scores above y, and f the generating function of K. Then candidate i and its
+score y are released with density w_i f_i(y) f'(1 - S(y)). For random stopping (K geometric, Liu &
+Talwar 2019, Algorithm 2) f'(1 - S) is gamma/(gamma + (1 - gamma) S)^2. The laws are integrals of
+this density.
 """
 
 import math
@@ -24,7 +25,7 @@ _CHUNK = 1 << 21
 
 
 class NoisyCandidates(NamedTuple):
-    """The candidates of one run.
+    """The candidates from which one run draws, with their noise.
 
     Attributes:
       scores: Float[np.ndarray, "candidates"], q_i.
@@ -47,7 +48,7 @@ def noisy_candidates(
     weights: npt.ArrayLike | None = None,
     noise_bound: Annotated[float, number(above=0.0, at_most=math.inf)] = math.inf,
 ) -> NoisyCandidates:
-    """The candidates of one run, as ``NoisyCandidates``.
+    """Checks the candidates of one run, and makes ``NoisyCandidates`` of them.
 
     Args:
       scores: Float["candidates"].
@@ -77,7 +78,10 @@ def noisy_candidates(
 
 
 def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Densities w_i f_i(y), Float["y candidates"], and S(y), Float["y"]."""
+    """The density w_i f_i(y) with which a run is of candidate i and scores y, and the tail S(y).
+
+    They are Float["y candidates"] and Float["y"], where S(y) is the chance of a score above y.
+    """
     bound = candidates.noise_bound
     kept = -math.expm1(-bound)  # mass of the untruncated law inside the bound
     z = (y[:, None] - candidates.scores) / candidates.noise_scales
@@ -95,7 +99,16 @@ def _parts(candidates: NoisyCandidates, y: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _mesh(sides: tuple[NoisyCandidates, ...], mean_runs: float, width: float):
-    """Nodes, weights and edges of panels no wider than the relevant noise."""
+    """A quadrature over noisy scores, on panels that follow the noise of the candidates.
+
+    Args:
+      sides: the candidates on one data set, or on two neighbours.
+      mean_runs: E[K], with which the density changes faster.
+      width: of a panel, in units of the narrowest noise that has mass there.
+
+    Returns:
+      Float["nodes"], Float["nodes"], the weights, and Float["panels+1"], the edges of the panels.
+    """
     centres = np.concatenate([side.scores for side in sides])
     scales = np.concatenate([side.noise_scales for side in sides])
     bounds = np.concatenate([np.full(s.scores.size, s.noise_bound) for s in sides])
@@ -126,7 +139,7 @@ def _mesh(sides: tuple[NoisyCandidates, ...], mean_runs: float, width: float):
 
 
 def _grouped(candidates: NoisyCandidates) -> tuple[NoisyCandidates, np.ndarray]:
-    """Equal candidates merged, and the group of each."""
+    """Merges equal candidates; also returns the number of the merged one for each candidate."""
     # As complex numbers: much faster to sort than rows.
     pairs = candidates.scores + 1j * candidates.noise_scales
     levels, group = np.unique(pairs, return_inverse=True)
@@ -137,11 +150,11 @@ def _grouped(candidates: NoisyCandidates) -> tuple[NoisyCandidates, np.ndarray]:
 
 
 def index_law(candidates: NoisyCandidates, repetitions: Repetitions) -> np.ndarray:
-    """Law of the candidate released as the best of K runs.
+    """The law of the candidate that is released as the best of K runs.
 
     Returns:
-      Float[np.ndarray, "candidates+1"]; the last entry is P[K = 0]. Small entries keep
-      their relative accuracy, as far as scores are given to a fraction of their noise.
+      Float[np.ndarray, "candidates+1"]; the last entry is P[K = 0]. Small entries have a small
+      relative error, too, provided that rounding changes the scores by little of their noise.
     """
     merged, group = _grouped(candidates)
     nodes, step, _ = _mesh((merged,), repetitions.mean, 2.0)
@@ -157,13 +170,13 @@ def index_law(candidates: NoisyCandidates, repetitions: Repetitions) -> np.ndarr
 
 
 def _released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray):
-    """Released density at y, Float["y candidates"]."""
+    """The density with which each candidate is released at score y, Float["y candidates"]."""
     density, tail = _parts(side, y)
     return density * repetitions.pgf_derivative_tail(tail)[:, None]
 
 
 def _log_released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray):
-    """Its logarithm without a constant: narrow noise underflows far away."""
+    """The logarithm of ``_released`` up to a constant; it does not underflow far from a score."""
     size = np.abs(y[:, None] - side.scores) / side.noise_scales
     _, tail = _parts(side, y)
     with np.errstate(divide="ignore"):
@@ -175,13 +188,13 @@ def _log_released(side: NoisyCandidates, repetitions: Repetitions, y: np.ndarray
 def largest_loss(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions
 ) -> float:
-    """Pure epsilon of releasing the best candidate and its noisy score, on two neighbours.
+    """The pure epsilon of releasing the best candidate and its noisy score, on two neighbours.
 
-    The largest |log ratio| of the densities over a grid that contains every kink and covers
-    all mass that float64 resolves: a lower bound of the supremum, and close to it.
+    It is the largest absolute log ratio of the two densities on a grid that contains every kink and
+    covers all mass that float64 resolves: a lower bound of the supremum, and close to it.
 
     Args:
-      first, second: the candidates on either side, with the same noise bound.
+      first, second: the candidates on the two sides, with the same noise bound.
       repetitions: law of the number of runs.
 
     Returns:
@@ -219,7 +232,7 @@ def _released_masses(
 
 
 def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
-    """The larger hockey-stick divergence, without differences due to rounding."""
+    """The larger one of the hockey-stick divergences in both directions; rounding adds nothing."""
     growth = math.exp(epsilon) * (1.0 + 1e-12)
     forth, back = p - growth * q, q - growth * p
     return float(max(forth[forth > 0.0].sum(), back[back > 0.0].sum()))
@@ -228,11 +241,11 @@ def _excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 def released_delta(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, epsilon: float
 ) -> float:
-    """Delta at epsilon of releasing the best candidate and its noisy score, by quadrature.
+    """The delta at epsilon of releasing the best candidate and its noisy score, by quadrature.
 
     Args:
       first, second, repetitions: as in ``largest_loss``.
-      epsilon: where the profile, the larger of both directions, is taken.
+      epsilon: at which delta, the larger one of both directions, is taken.
     """
     return _excess(*_released_masses(first, second, repetitions), epsilon)
 
@@ -240,7 +253,7 @@ def released_delta(
 def released_epsilon(
     first: NoisyCandidates, second: NoisyCandidates, repetitions: Repetitions, delta: float
 ) -> float:
-    """Smallest epsilon in [0, 50] at which ``released_delta`` is at most delta, to 1e-6.
+    """The smallest epsilon in [0, 50] at which ``released_delta`` is at most delta, to 1e-6.
 
     Args:
       first, second, repetitions: as in ``largest_loss``.

@@ -1,7 +1,8 @@
-"""A base that draws one of several candidates of different scores, noise and weights.
+"""A base whose run draws one of several candidates and adds noise to its score.
 
-Those of Liu & Talwar 2019, Section 5, for random stopping (``private_tuning`` with K
-geometric, Algorithm 2) or a known threshold (``threshold_selection``, Algorithm 1).
+Candidates have their own scores, noise and weights, as in Liu & Talwar 2019, Section 5. The base
+serves random stopping (``private_tuning`` with K geometric, Algorithm 2), or selection against a
+known threshold (``threshold_selection``, Algorithm 1).
 """
 
 from typing import Any
@@ -58,13 +59,13 @@ def _uniform(key: stream.Key, draw: int) -> Array:
 
 
 def _chosen(table: Array, u: Array) -> Array:
-    """First index whose cumulative weight reaches u times the last one."""
+    """The first index whose cumulative weight reaches u times the total weight."""
     index = look_up.position(table, u * table[-1])
     return jnp.minimum(index, table.shape[-1] - 1)
 
 
 def _above(y: Array, data) -> Array:
-    """Chance that a run scores above y."""
+    """The chance that a run scores above y."""
     bound = data["noise_bound"]
     z = (y - jnp.asarray(data["scores"])) / data["noise_scales"]
     size = jnp.minimum(jnp.abs(z), bound)

@@ -28,8 +28,8 @@ def _indices(data, params) -> tuple[str, ...]:
 def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
     """The generalised exponential mechanism (Raskhodnikova & Smith 2016).
 
-    The exponential mechanism on scores of sensitivity 1 that compare every candidate
-    with every other, in units of both their sensitivities.
+    It is the exponential mechanism on the normalised scores of ``generalised_exponential_scores``.
+    These have sensitivity 1, though the sensitivities of the given scores may differ.
 
     Args:
       method: "literal" (Gumbel noise) or "race", as for ``noisy_max``.
@@ -65,7 +65,9 @@ def generalised_exponential_mechanism(*, method: str = "race") -> Mechanism:
 
 @factory
 def margin_mechanism() -> Mechanism:
-    """A_dist: the best candidate if its noisy lead is large enough, else nothing.
+    """A_dist: releases the best candidate if its noisy lead is large enough, else nothing.
+
+    Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013. The rule is that of ``margin_law``.
 
     Data: scores, Float["candidates"], at least two.
     Params: "epsilon", "delta", "sensitivity" (s, default 1).

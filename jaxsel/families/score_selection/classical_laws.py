@@ -32,7 +32,7 @@ def check_scores(scores: npt.ArrayLike) -> np.ndarray:
 
 
 def check_each_positive(name: str, values: npt.ArrayLike, size: int) -> np.ndarray:
-    """``size`` positive numbers from as many or from one; raises InputError otherwise."""
+    """Reads ``size`` positive numbers, or one for all; raises InputError for anything else."""
     array = check_finite(name, values)
     if array.shape not in ((), (size,)) or np.any(array <= 0.0):
         raise InputError(f"{name} must be {size} positive numbers, or one for all")
@@ -43,9 +43,9 @@ def check_each_positive(name: str, values: npt.ArrayLike, size: int) -> np.ndarr
 def exponential_law(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon
 ) -> np.ndarray:
-    """Law of the exponential mechanism, Float64["candidates"].
+    """The law of the exponential mechanism, Float64["candidates"].
 
-    P(i) is proportional to exp(epsilon q_i/(2 s)).
+    The probability of candidate i is proportional to exp(epsilon q_i/(2 s)).
 
     Args:
       scores: q_i, Float["candidates"].
@@ -98,7 +98,7 @@ def generalised_exponential_scores(
 def generalised_exponential_law(
     scores: npt.ArrayLike, sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> np.ndarray:
-    """Law of the generalised exponential mechanism (Raskhodnikova & Smith 2016).
+    """The law of the generalised exponential mechanism (Raskhodnikova & Smith 2016).
 
     Args:
       scores, sensitivities, epsilon, beta: as in ``generalised_exponential_scores``.
@@ -132,7 +132,7 @@ def generalised_exponential_loss(
 def margin_law(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: SmallDelta
 ) -> np.ndarray:
-    """Law of A_dist, which releases the best candidate if it leads by enough, else nothing.
+    """The law of A_dist, which releases the best candidate if it leads by enough, else nothing.
 
     It releases if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 delta))/epsilon, where the lead is
     the best score minus the second best. If neighbours have different best candidates, both leads

@@ -29,7 +29,13 @@ def _rows(text: str) -> np.ndarray:
 
 
 def _first_behind(scores, moves, epsilon):
-    """Neighbouring scores on which random stopping loses much."""
+    """Pairs of neighbouring scores on which random stopping loses much.
+
+    Args:
+      scores: Float["candidates"], of which only the number is used.
+      moves: the sensitivity of each score, or of all.
+      epsilon: of the mechanism, with which the first candidate is the less behind.
+    """
     moves = np.broadcast_to(moves, max(2, scores.size))
     first = np.arange(moves.size) == 0
     behind = np.where(first, -2.0 * moves[0] / epsilon, 0.0)
@@ -40,7 +46,7 @@ def _first_behind(scores, moves, epsilon):
 
 
 def _of_sensitivities(made, scores, sensitivities, epsilon, beta, claim) -> Trial:
-    """A selection by scores of different sensitivities, one each or one for all."""
+    """The trial of a selection by scores of different sensitivities, one each or one for all."""
     if sensitivities.size == 1:
         sensitivities = float(sensitivities[0])
     check_each_positive("sensitivities", sensitivities, scores.size)
@@ -93,7 +99,8 @@ def selection_generalised_exponential(
     beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
-    """The same for scores of different sensitivities (Liu & Talwar 2019, Theorem 5.2)."""
+    """The exponential mechanism for scores of different sensitivities, by random stopping (Liu &
+    Talwar 2019, Theorem 5.2)."""
 
     def made():
         from jaxsel.families.score_selection.selections import selection_generalised_exponential
@@ -117,8 +124,8 @@ def selection_margin(
     beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
-    """Random stopping over scores with truncated Laplace noise: finds a best candidate that leads
-    by a margin (Liu & Talwar 2019, Theorem 5.2)."""
+    """Find a best candidate that leads by a margin, by random stopping over scores with truncated
+    Laplace noise (Liu & Talwar 2019, Theorem 5.2)."""
 
     def made():
         from jaxsel.families.score_selection.selections import selection_margin
@@ -159,7 +166,7 @@ def selection_smooth_sensitivity(
     beta: parameters.Beta = 0.2,
     method: Method = "jump",
 ):
-    """Which list has the largest median, with noise scaled to smooth sensitivity (Liu & Talwar
+    """Find the list with the largest median, with noise scaled to smooth sensitivity (Liu & Talwar
     2019, Theorem 5.2)."""
 
     def made():
@@ -168,7 +175,7 @@ def selection_smooth_sensitivity(
         return selection_smooth_sensitivity(method=method)
 
     def medians_jump():
-        """Lists split evenly at their medians, of each of which one value moves across."""
+        """Lists half of low and half of high values, in each of which one value crosses over."""
         count, size = lists.shape
         count, middle = max(2, count), (size - 1) // 2
         split = np.where(np.arange(size) <= middle, 0.4, 0.6) * high
@@ -206,8 +213,8 @@ def validation_selection(
     gamma: parameters.Gamma = 0.1,
     method: Method = "jump",
 ):
-    """Hyperparameters: train a random learner, validate with noise, release the best of a random
-    number of runs (Liu & Talwar 2019, Section 5.1)."""
+    """Tune hyperparameters: train a random learner, validate with noise, and release the best of a
+    random number of runs (Liu & Talwar 2019, Section 5.1)."""
 
     def made():
         from jaxsel.families.score_selection.selections import validation_selection

@@ -1,8 +1,9 @@
 """Private analyses of a size that is tuned: k-means and principal components.
 
-Liu & Talwar 2019, Section 5.2: an intermediate step tries several sizes and keeps the best.
-Each analysis is a base: one run draws a random size, analyses the data privately, and
-scores the result privately. ``private_tuning`` releases the best run for three times its epsilon.
+Liu & Talwar 2019, Section 5.2: a step of an analysis tries several sizes and keeps the best. Each
+analysis here is a base: one run draws a random size, analyses the data privately, and scores the
+result privately. ``private_tuning`` releases the best of a geometric number of runs, at three times
+the epsilon of one run.
 """
 
 from collections.abc import Callable
@@ -30,6 +31,7 @@ Numbers = Array | np.ndarray
 
 
 def _laplace(key: stream.Key, shape: tuple[int, ...]) -> Array:
+    """Standard Laplace noise of this shape."""
     draws = jnp.arange(int(np.prod(shape)), dtype=jnp.int32)
     variates = jax.vmap(lambda i: noise.variate("laplace", key, i, "float64"))(draws)
     return variates.reshape(shape)
@@ -52,11 +54,12 @@ def cluster_statistics(
 
 
 def _squares(points: Numbers, centres: Numbers) -> Array:
+    """The squared distance of each point from each centre: Float["n k"]."""
     return jnp.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
 
 
 def clustering_loss(points: Numbers, centres: Numbers) -> Array:
-    """Mean squared distance to the nearest centre, each capped at 1."""
+    """The mean, over the points, of the squared distance to the nearest centre, capped at 1."""
     return jnp.mean(jnp.minimum(_squares(points, centres).min(axis=1), 1.0))
 
 
@@ -67,12 +70,15 @@ def component_statistics(points: Float[Numbers, "n d"]) -> Float[Array, " entrie
 
 
 def component_loss(points: Numbers, directions: Float[Numbers, "d r"]) -> Array:
-    """Mean squared length of residuals of the projection; points have length at most 1."""
+    """The mean squared length of what a projection onto the directions leaves of the points.
+
+    It lies in [0, 1], as points have length at most 1.
+    """
     return jnp.mean(jnp.sum(points**2, axis=1) - jnp.sum((points @ directions) ** 2, 1))
 
 
 def _clusters(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
-    """Lloyd's algorithm on noisy counts and sums; returns the loss."""
+    """Runs Lloyd's algorithm on noisy counts and sums, and returns the ``clustering_loss``."""
     points = jnp.asarray(data["points"])
     most = jnp.arange(params["sizes"].shape[0], dtype=jnp.int32)
     used = (most < size)[:, None]
@@ -91,7 +97,7 @@ def _clusters(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
 
 
 def _components(key: stream.Key, size: Array, data: Any, params: Any) -> Array:
-    """The first eigenvectors of a noisy covariance matrix; returns the loss."""
+    """Finds the first eigenvectors of a noisy covariance matrix; returns the ``component_loss``."""
     points = jnp.asarray(data["points"])
     dimension = points.shape[1]
     released = component_statistics(points)
@@ -116,7 +122,14 @@ def _base(
     numbers: Callable[[np.ndarray, dict], dict[str, Any]],
     own: dict[str, Any],
 ) -> Base:
-    """A base from an analysis of a given size, with parameters of its own by their domains."""
+    """A base whose run draws a random size, makes an analysis of this size, and scores it.
+
+    Args:
+      analyse: ``(key, size, data, params) -> loss`` in [0, 1], on the device.
+      numbers: ``(points, params) -> params``, on the host: what the analysis needs, and the scales
+        of the noise.
+      own: the parameters that only this analysis has, with their domains.
+    """
     required = {"sizes": Sizes, "run_epsilon": RunEpsilon, "price": number(), **own}
 
     def checked(data, params) -> tuple[np.ndarray, dict[str, Any]]:
@@ -206,7 +219,7 @@ def private_components() -> Base:
 
     Data: points, Float["n d"], of Euclidean length at most 1; n is public.
     Params: as for ``private_clusters``, without "iterations"; "sizes" at most d.
-    Label: the rank; with several bins also the bin of the true loss, as there.
+    Label: the rank; with several bins also the bin of the true loss, as for ``private_clusters``.
 
     Formal guarantee (claims): LT-5.2-components, LT-5.2-choice.
 

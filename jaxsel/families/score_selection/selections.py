@@ -1,7 +1,8 @@
 """Liu & Talwar 2019, Theorem 5.2 and Lemma 5.1, as mechanisms.
 
-Each adds its own kind of noise to the scores of its candidates and runs Algorithm 2 on
-them; it may release the chosen candidate and its noisy score. Methods are those of ``stopping``.
+Each adds its own kind of noise to the scores of its candidates and runs Algorithm 2 on them, random
+stopping; it releases the chosen candidate and its noisy score. The methods of drawing are those of
+``stopping``.
 """
 
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ def _exponential(data, params) -> ScoreSelection:
 
 @factory
 def selection_exponential(*, method: Method = "jump") -> Mechanism:
-    """The exponential mechanism by random stopping: noise Lap(3 s/epsilon).
+    """The exponential mechanism by random stopping over scores with noise Lap(3 s/epsilon).
 
     Args:
       method: how trials are drawn, see ``stopping``.
@@ -67,7 +68,9 @@ def _generalised(data, params) -> ScoreSelection:
 
 @factory
 def selection_generalised_exponential(*, method: Method = "jump") -> Mechanism:
-    """The generalised exponential mechanism by random stopping.
+    """The generalised exponential mechanism, by random stopping over shifted scores with noise.
+
+    See ``settings.generalised_selection``.
 
     Data: scores, Float["candidates"].
     Params: "sensitivities" (s_i, one a candidate or one for all), "epsilon", "beta".
@@ -85,7 +88,9 @@ def _margin(data, params) -> ScoreSelection:
 
 @factory
 def selection_margin(*, method: Method = "jump") -> Mechanism:
-    """Margin-based selection by random stopping over truncated Laplace scores.
+    """Margin-based selection, by random stopping over scores with truncated Laplace noise.
+
+    See ``settings.margin_selection``.
 
     Data: scores, Float["candidates"].
     Params: "epsilon", "delta", "beta", "sensitivity" (s, default 1).
@@ -97,7 +102,7 @@ def selection_margin(*, method: Method = "jump") -> Mechanism:
 
 
 def _smooth(data, params) -> ScoreSelection:
-    """Candidates of ``selection_smooth_sensitivity``: medians, smooth sensitivities."""
+    """The selection of ``selection_smooth_sensitivity``, from medians and smooth sensitivities."""
     domains = {"high": High, "epsilon": Epsilon, "delta": Delta, "beta": Beta}
     read = read_params(params, domains)
     high, epsilon, delta, beta = (read[name] for name in domains)
@@ -151,7 +156,7 @@ def validation_selection(*, method: Method = "jump") -> Mechanism:
       score, default 1).
     Outcome: Selection; event: the pair of learner and model.
 
-    Formal guarantees (claims): LT-Lem5.1(validation), LT-Lem5.1(training); the released
-    pair costs three times those of one run (LT-Lem5.1-tuned).
+    Formal guarantees (claims): LT-Lem5.1(validation) and LT-Lem5.1(training) for one run; the
+    release costs three times as much (LT-Lem5.1-tuned).
     """
     return candidate_stopping(_validation, _learners_and_models, method)

@@ -1,10 +1,10 @@
 """Selection by random stopping over noisy scores.
 
-Liu & Talwar 2019, Section 5: Theorem 5.2 recovers the exponential mechanism and three
-of its generalisations from Algorithm 2, by a choice of noise, shift and stopping
-probability for the candidates that it draws; Lemma 5.1 does it for learners. Constants
-are those of LT-E17 and LT-E18: the base gets epsilon/3 and gamma is beta/(2 K). The
-classical mechanisms are in ``classical_laws``.
+Liu & Talwar 2019, Section 5: Theorem 5.2 recovers the exponential mechanism and three of its
+generalisations from Algorithm 2, by a choice of noise, shift and stopping probability for the
+candidates that it draws; Lemma 5.1 applies it to learners. The constants are corrected by LT-E17
+and LT-E18: one run is epsilon/3-DP, and gamma is beta/(2 K). The classical mechanisms are in
+``classical_laws``.
 """
 
 import math
@@ -36,8 +36,10 @@ class ScoreSelection(NamedTuple):
 
 @validated
 def stopping_for(candidates: Candidates, beta: Beta) -> float:
-    """The stopping probability beta/(2 K): some run of the best of K candidates has noise >= 0,
-    except with probability beta (LT-E18)."""
+    """The stopping probability gamma = beta/(2 K), as corrected by LT-E18.
+
+    With it some run draws the best of K candidates with noise >= 0, except with probability beta.
+    """
     return beta / (2.0 * candidates)
 
 
@@ -48,9 +50,9 @@ def stopping_for(candidates: Candidates, beta: Beta) -> float:
 def exponential_selection(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """Random stopping that recovers the exponential mechanism: epsilon-DP (first part).
+    """Random stopping that recovers the exponential mechanism, which is epsilon-DP.
 
-    Every score, of sensitivity s, gets noise Lap(3 s/epsilon).
+    Theorem 5.2, first part. Every score, of sensitivity s, gets noise Lap(3 s/epsilon).
 
     Args:
       scores: Float["candidates"].
@@ -64,7 +66,7 @@ def exponential_selection(
 
 
 def _shift(candidates: int, beta: float, sharp: bool) -> float:
-    """The shift of every score, in units of its noise."""
+    """The shift of every score, in units of its noise: 2 log(K/beta), or log(4 K/beta^2)."""
     share = candidates / beta
     return math.log(4.0 * share / beta) if sharp else 2.0 * math.log(share)
 
@@ -72,7 +74,7 @@ def _shift(candidates: int, beta: float, sharp: bool) -> float:
 def _shifted(
     scores: np.ndarray, scales: np.ndarray, beta: float, sharp: bool = False
 ) -> ScoreSelection:
-    """Every score minus a bound that its noise rarely exceeds."""
+    """Random stopping over noisy scores, each lowered by a bound that its noise rarely exceeds."""
     gamma = stopping_for(scores.size, beta / 2.0 if sharp else beta)
     shifts = _shift(scores.size, beta, sharp) * scales
     return ScoreSelection(noisy_candidates(scores - shifts, scales), gamma)
@@ -87,17 +89,19 @@ def generalised_selection(
     *,
     sharp: bool = False,
 ) -> ScoreSelection:
-    """Random stopping over scores of different sensitivities: epsilon-DP (second part).
+    """Random stopping over scores of different sensitivities, which is epsilon-DP.
 
-    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 3 s_i/epsilon.
+    Theorem 5.2, second part. Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), where b_i is
+    3 s_i/epsilon.
 
     Args:
       scores: q_i, Float["candidates"].
       sensitivities: s_i, one each or one for all.
       epsilon: of the whole.
       beta: allowed failure probability.
-      sharp: shift by b_i log(4 K/beta^2) instead and stop with probability beta/(4 K):
-        half of beta for a best run below its score, half for noise beyond the shift.
+      sharp: whether to shift by b_i log(4 K/beta^2) instead, and to stop with probability
+        beta/(4 K). Half of beta is then for the case that no run of the best candidate reaches its
+        score, and half for noise beyond a shift.
     """
     scores = check_scores(scores)
     s = check_each_positive("sensitivities", sensitivities, scores.size)
@@ -131,7 +135,7 @@ def generalised_selection_loss(
 
 
 def _support(gamma: float, delta: float) -> float:
-    """log(1/(gamma delta)), where the noise ends, in units of its scale."""
+    """Where the truncated noise ends, in units of its scale: log(1/(gamma delta))."""
     return -math.log(gamma) - math.log(delta)
 
 
@@ -139,10 +143,10 @@ def _support(gamma: float, delta: float) -> float:
 def margin_selection(
     scores: npt.ArrayLike, sensitivity: Sensitivity, epsilon: Epsilon, delta: Delta, beta: Beta
 ) -> ScoreSelection:
-    """Random stopping that finds a leading candidate: (epsilon, delta)-DP (third part, LT-E17).
+    """Random stopping that finds a leading candidate, which is (epsilon, delta)-DP.
 
-    Every score gets Laplace noise of scale b = 3 s/epsilon, truncated to
-    +- b log(1/(gamma delta)).
+    Theorem 5.2, third part, corrected by LT-E17. Every score gets Laplace noise of scale b = 3
+    s/epsilon, truncated to +- b log(1/(gamma delta)).
 
     Args:
       scores: Float["candidates"].
@@ -206,11 +210,11 @@ def smooth_selection_smoothness(
 def smooth_selection(
     scores: npt.ArrayLike, smooth_sensitivities: npt.ArrayLike, epsilon: Epsilon, beta: Beta
 ) -> ScoreSelection:
-    """Random stopping over scores of small smooth sensitivity: (epsilon, delta)-DP (fourth part).
+    """Random stopping over scores of small smooth sensitivity, which is (epsilon, delta)-DP.
 
-    Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), b_i = 12 S_i/epsilon. The scale is
-    twice 2 S_i over epsilon/3, as 2 S_i is a smooth bound for the shifted score and a run is to be
-    epsilon/3-private. delta enters only by the smoothness that it requires of S_i.
+    Theorem 5.2, fourth part. Candidate i is scored q_i - 2 b_i log(K/beta) + Lap(b_i), where b_i is
+    12 S_i/epsilon. This is twice 2 S_i over epsilon/3, as 2 S_i is a smooth bound for the shifted
+    score, and one run has epsilon/3. delta enters only by the smoothness that it requires of S_i.
 
     Args:
       scores: q_i, Float["candidates"].
@@ -250,13 +254,13 @@ def validation_runs(
     """The candidates of one run: a learner drawn uniformly, its model, the model's noisy score.
 
     Args:
-      model_laws: Float["learners models"]: what each learner returns for the training
-        data; rows sum to 1.
+      model_laws: Float["learners models"]: in each row the law of the model that a learner returns
+        for the training data.
       scores: Float["learners models"] or Float["models"]: validation scores.
-      noise_scale: s/epsilon_2, s being what one validation example changes a score by.
+      noise_scale: s/epsilon_2, where s is how much one validation example changes a score.
 
     Returns:
-      Candidates (learner, model), learner by learner.
+      The pairs (learner, model) as candidates, learner by learner.
     """
     laws = check_finite("model_laws", model_laws)
     if laws.ndim != 2 or np.any(laws < 0.0) or np.any(abs(laws.sum(1) - 1.0) > 1e-9):

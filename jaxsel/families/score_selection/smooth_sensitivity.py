@@ -22,13 +22,16 @@ def _sorted(values: npt.ArrayLike, high: float) -> np.ndarray:
 
 
 def median(values: npt.ArrayLike) -> float:
-    """The value of rank (n+1)/2, rounded down: the lower median."""
+    """The lower median: of n sorted values, the one of rank (n+1)/2, rounded down."""
     values = np.sort(check_finite("values", values))
     return float(values[(values.size - 1) // 2])
 
 
 def _padded(values: np.ndarray, high: float, reach: int) -> tuple[np.ndarray, int]:
-    """0s below and ``high``s above, and the position of the median."""
+    """The sorted values with ``reach`` zeros before and as many ``high`` after them.
+
+    Also returns the position of the median.
+    """
     padded = np.concatenate([np.zeros(reach), values, np.full(reach, high)])
     return padded, reach + (values.size - 1) // 2
 
@@ -37,9 +40,9 @@ def _padded(values: np.ndarray, high: float, reach: int) -> tuple[np.ndarray, in
 def median_smooth_sensitivity(values: npt.ArrayLike, high: High, smoothness: Smoothness) -> float:
     """The eta-smooth sensitivity of the median of a list.
 
-    The largest e^(-eta k) times the local sensitivity at distance k: the least bound on the
-    local sensitivity that changes by a factor of at most e^eta between lists that differ in
-    one value.
+    It is the largest of e^(-eta k) times the local sensitivity at distance k, over k >= 0. This is
+    the least bound on the local sensitivity that changes by a factor of at most e^eta between lists
+    that differ in one value.
 
     Args:
       values: the list, in [0, high].
@@ -47,7 +50,7 @@ def median_smooth_sensitivity(values: npt.ArrayLike, high: High, smoothness: Smo
       smoothness: eta.
     """
     ordered = _sorted(values, high)
-    # Distances at which even the whole range has a smaller weight are irrelevant.
+    # The loop ends where even a sensitivity of the whole range, e^(-eta k) high, is not larger.
     padded, m = _padded(ordered, high, ordered.size + 1)
     best, k = 0.0, 0
     while k <= ordered.size and math.exp(-smoothness * k) * high > best:
@@ -59,7 +62,10 @@ def median_smooth_sensitivity(values: npt.ArrayLike, high: High, smoothness: Smo
 
 @validated
 def smooth_laplace_smoothness(epsilon: Epsilon, delta: Delta) -> float:
-    """Largest eta of (epsilon, delta)-DP Laplace noise: epsilon/(2 log(2/delta)), Corollary 2.4."""
+    """The largest eta at which Laplace noise scaled to an eta-smooth bound is (epsilon, delta)-DP.
+
+    It is epsilon/(2 log(2/delta)): Nissim, Raskhodnikova & Smith 2007, Corollary 2.4.
+    """
     return epsilon / (2.0 * math.log(2.0 / delta))
 
 
@@ -67,5 +73,8 @@ def smooth_laplace_smoothness(epsilon: Epsilon, delta: Delta) -> float:
 def smooth_laplace_scale(
     smooth_sensitivity: Annotated[float, number(at_least=0.0)], epsilon: Epsilon
 ) -> float:
-    """Scale 2 S/epsilon of (epsilon, delta)-DP Laplace noise (Corollary 2.4)."""
+    """The scale 2 S/epsilon of Laplace noise that is (epsilon, delta)-DP for a smooth bound S.
+
+    Nissim, Raskhodnikova & Smith 2007, Corollary 2.4; delta limits the smoothness of S only.
+    """
     return 2.0 * smooth_sensitivity / epsilon

@@ -1,9 +1,9 @@
 """Random stopping over noisy candidates: Liu & Talwar 2019, Algorithm 2 in Section 5.
 
-The jump makes one draw per candidate. The number of runs after the first is geometric from
-0 on, that is Poisson with an exponential mean m; given m the candidates are run
-independently, Poisson(m w_i) times each, and the best of candidate i has the tail rank
-E_i/(m w_i), E_i exponential (none if that exceeds 1). The first run is drawn separately.
+Method "jump" makes one draw per candidate. The first run is drawn by itself. The number of further
+runs is geometric, from 0 on, which is a Poisson number whose mean m is exponential. Given m,
+candidate i is run a Poisson(m w_i) number of times, independently of the others. The best of these
+runs has the tail rank E_i/(m w_i) with E_i standard exponential; there is none if this exceeds 1.
 """
 
 from collections.abc import Callable
@@ -42,8 +42,8 @@ def candidate_stopping(
     Args:
       setting: ``(data, params) -> ScoreSelection``, on the host; checks the input.
       labels: ``(data, params) ->`` names of the candidates.
-      method: "literal" makes every run, "count" and "rank" are those of
-        ``private_tuning``, "jump" makes one draw per candidate.
+      method: "literal" makes every run; "count" and "rank" are those of ``private_tuning``; "jump"
+        makes one draw per candidate.
     """
     inner = None
     if method != "jump":
@@ -87,7 +87,8 @@ def _jump(key, data, params) -> Selection:
         fresh = lax.complex(score, jnp.asarray(i, score.dtype))
         return jnp.where(better, fresh, best)
 
-    # One complex number: see noisy_max.
+    # Score and label are one complex number, as in ``kernel.rows``: of two numbers, XLA on CPU
+    # would compute the draws of each.
     start = lax.complex(first.score, first.label.astype(first.score.dtype))
     best = lax.fori_loop(0, scores.shape[-1], visit, start)
     label = lax.imag(best).astype(jnp.int32)

@@ -23,9 +23,9 @@ class Game(NamedTuple):
     """The transcript of a game.
 
     Attributes:
-      end: Int[""], the coin at which it ended; their number if it did not.
-      bits: Int[""], all coins that were shown as a binary number, the first leading and
-        those after the end 0; 0 unless the event is "bits".
+      end: Int[""], the coin, from 0, at which it ended; the number of coins if it did not end.
+      bits: Int[""], the coins as the digits of a binary number, the first one leading, where coins
+        after the end count as 0; it is 0 unless the event is "bits".
     """
 
     end: Int[Array, ""]
@@ -36,7 +36,7 @@ class Game(NamedTuple):
 def coin_game(
     *, method: Annotated[str, choice(GAME_METHODS)] = "jump", event: GameEvent = "place"
 ) -> Mechanism:
-    """Shows coins until k of them came up 1.
+    """Shows coins until k of them came up 1 (Cohen et al. 2022, Algorithms 2 and 4).
 
     Args:
       method: "literal" tosses coin after coin; "jump" draws the position of each 1 by
@@ -44,20 +44,20 @@ def coin_game(
       event: "place", the coin at which the game ends, which for k = 1 is all that it
         shows; or "bits", every coin (at most 12 of them).
 
-    Data: Float["coins"], their chances to come up 1, on this side; or Float["ones
-      coins"], those of the coins shown after each number of ones: the adaptive game.
+    Data: Float["coins"], the chance of each coin to come up 1; or, if coins depend on those
+      before, Float["ones coins"], in whose row j are the chances after j ones.
     Params: "ones": k (default 1, or the number of rows).
     Outcome: Game.
 
-    Formal guarantees (claims): CL-Lem1 and CL-Lem2, of the favoured side only: the
-    reverse divergence has no bound (CL-Lem1-reverse).
+    Formal guarantees (claims): CL-Lem1 and CL-Lem2, which bound the divergence from the side where
+    1 is likelier to the other; the reverse divergence has no bound (CL-Lem1-reverse).
 
     Raises:
       InputError: for biases that are no probabilities, or too many bits.
     """
 
     def read(data, params) -> tuple[np.ndarray, int]:
-        """Rows of biases, one if they are not adaptive, and k."""
+        """The biases, with one row if they do not depend on the ones so far; and k."""
         biases = check_finite("biases", data)
         default = len(biases) if biases.ndim == 2 else 1
         ones = read_params(params, optional={"ones": Ones}).get("ones", default)
@@ -73,7 +73,7 @@ def coin_game(
         rows, ones = read(data, params)
         with np.errstate(divide="ignore"):
             steps = np.minimum(-np.log1p(-rows), _CERTAIN)
-        # Minus the log probability of no 1 before each coin.
+        # Minus the log probability that this coin and all before it come up 0.
         before = np.cumsum(steps, axis=1)
         hazard = np.concatenate([np.zeros((len(rows), 1)), before], axis=1)
         return {"bias": rows, "hazard": hazard}, {"ones": np.int32(ones)}
@@ -108,8 +108,8 @@ def coin_game(
         rows, size = hazards.shape[0], hazards.shape[1] - 1
 
         def one(number, game):
-            # The next 1 is the first coin at which the cumulative hazard exceeds an
-            # exponential.
+            # The next 1 is the first coin at which the hazard summed since the last 1 exceeds a
+            # standard exponential number.
             hazard = hazards[jnp.minimum(number, rows - 1)]
             clock = noise.exponential(noise.number(key, number))
             reached = hazard[jnp.minimum(game.end + 1, size)] + clock

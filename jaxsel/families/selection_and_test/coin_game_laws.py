@@ -1,9 +1,9 @@
 """Exact divergences of the coin game of Cohen et al. 2022, Algorithms 2 and 4.
 
-Coins of bias p on one side and q on the other are shown until k of them came up 1. The
-game favours 0: q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p) (the promise of
-Algorithm 2; that of Algorithm 4 is too weak, CL-E5). A game until k ones is k games
-until a one, in a row.
+Coins of bias p on one side and q on the other, the chances to come up 1, are shown until k of them
+came up 1. The paper promises that q <= p <= e^epsilon q and 1 - q <= e^epsilon (1 - p) (Algorithm
+2; the promise of Algorithm 4 is too weak, CL-E5), and calls the game 0-favored. A game until k ones
+is k games until a first one, played one after the other.
 """
 
 import math
@@ -19,14 +19,17 @@ from jaxsel.language.signature import validated
 
 
 def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
-    """The Renyi divergence of a game until the first 1, whose coins all have one pair of biases.
+    """The Renyi divergence of a game until the first 1 whose coins all have the same biases.
 
-    It is log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1); at order
-    inf the largest loss: log(p/q) if 1 - p <= 1 - q, else inf (a long run of 0).
+    It is log(p^a q^(1-a)/(1 - (1-p)^a (1-q)^(1-a)))/(a - 1). At order inf it is the largest privacy
+    loss, log(p/q) if p >= q, and else inf, as a long run of 0 loses without limit.
 
     Args:
-      p, q: chances to come up 1 on the two sides, of one shape.
+      p, q: chances to come up 1 on the two sides, of equal shapes.
       order: a > 1, or inf.
+
+    Returns:
+      An array of the shape of p.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if math.isinf(order):
@@ -39,11 +42,11 @@ def coin_renyi(p: npt.ArrayLike, q: npt.ArrayLike, order: float) -> np.ndarray:
 
 
 def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """The Renyi divergence of an adaptive game, "not ended" being an outcome.
+    """The Renyi divergence of all that is shown in a game whose coins depend on the ones so far.
 
     Args:
-      p, q: Float["ones coins"]: row j is shown after j ones; the game ends after as
-        many ones as there are rows, or when the coins run out.
+      p, q: Float["ones coins"], the biases on the two sides: row j is shown after j ones. The
+        game ends after as many ones as there are rows, or when the coins run out.
       order: a > 1.
     """
     up = order * np.log(p) + (1.0 - order) * np.log(q)
@@ -57,7 +60,11 @@ def game_renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
 
 @validated
 def close_coins(epsilon: AnyEpsilon) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A grid of biases, and the least and the largest bias that is epsilon-close to each."""
+    """A grid of biases, and the least and the largest bias that is epsilon-close to each.
+
+    Biases p and q are epsilon-close if p and q, and also 1 - p and 1 - q, differ by a factor of at
+    most e^epsilon. All three arrays are Float["biases"].
+    """
     small = np.geomspace(1e-7, 0.5, 150)
     kinks = special.expit(np.array([-epsilon, epsilon]))
     bias = np.concatenate([small, 1.0 - small, kinks])
@@ -67,6 +74,7 @@ def close_coins(epsilon: AnyEpsilon) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _orders(order: npt.ArrayLike) -> np.ndarray:
+    """The orders as an array; raises InputError unless all exceed 1."""
     order = np.asarray(order, dtype=np.float64)
     if not np.all(order > 1.0):
         raise InputError(f"order is {order}; it must exceed 1")
@@ -79,15 +87,19 @@ def favoured_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
 
     .. math:: \frac{a\epsilon - \log(1 + e^\epsilon - e^{(1-a)\epsilon})}{a - 1}
 
-    Close coins are randomised response, post-processed, and E_Q[L^a e^(-r 1{one})] of
-    one coin is jointly convex in the two chances of that post-processing: it is at most
-    1 if it is so for the coins (0, 0), (1, 1) and for randomised response itself. A
-    game of randomised response attains it, at every order and k. It sharpens Lemma 2
-    (3 a epsilon^2) and tends to Lemma 1 (epsilon).
+    It sharpens Lemma 2 (3 a epsilon^2), and tends to the epsilon of Lemma 1 as the order grows. The
+    proof: r/(a - 1) bounds the divergence per 1 if E_Q[L^a e^(-r 1{one})] <= 1 for each coin, where
+    L is its likelihood ratio. Epsilon-close coins are post-processed randomised response, and this
+    mean is jointly convex in the two chances of the post-processing. So it is at most 1 if it is so
+    for coins that always show 0, for coins that always show 1, and for randomised response itself,
+    which gives the formula. A game of randomised response attains it for every order and k.
 
     Args:
       order: a > 1, finite or inf, any shape.
       epsilon: closeness of the coins.
+
+    Returns:
+      An array of the shape of order.
     """
     order = _orders(order)
     # log(e^(a epsilon)/(1 + e^epsilon - e^((1-a) epsilon))), in negative exponents
@@ -103,13 +115,17 @@ def known_chance_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
 
     .. math:: \frac{(1-a)\epsilon - \log(1 + e^\epsilon - e^{a\epsilon})}{a - 1}
 
-    while e^(a epsilon) < 1 + e^epsilon, else inf. Answers at a known p are two-sided
-    epsilon-close coins; by the convexity of ``favoured_rate`` the worst are randomised
-    response again, now with the 1 on the side where it is rarer, which attains it.
+    if e^(a epsilon) < 1 + e^epsilon, else inf. At a known p the answers of Tests are epsilon-close
+    coins, where 1 is top and may be likelier on either side. By the convexity that
+    ``favoured_rate`` uses, the worst ones are randomised response again, now with the 1 rarer on
+    the first side; they attain the supremum.
 
     Args:
       order: a > 1, any shape.
       epsilon: of each Test.
+
+    Returns:
+      An array of the shape of order.
     """
     order = _orders(order)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -122,11 +138,12 @@ def known_chance_rate(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
 
 @validated
 def coin_rows(biases: npt.ArrayLike, ones: Ones = 1) -> np.ndarray:
-    """The biases of the coins as Float["ones coins"]: row j is shown after j ones, a list all
-    along.
+    """The biases of the coins as Float["ones coins"], where row j is shown after j ones.
+
+    A single list of biases becomes every row.
 
     Raises:
-      InputError: unless ``biases`` are probabilities, a list or a row for each one.
+      InputError: unless ``biases`` are probabilities, in one list or in ``ones`` rows.
     """
     found = np.asarray(biases, dtype=np.float64)
     if found.ndim not in (1, 2) or not np.all((found >= 0.0) & (found <= 1.0)):
@@ -139,15 +156,16 @@ def coin_rows(biases: npt.ArrayLike, ones: Ones = 1) -> np.ndarray:
 
 
 def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
-    """The law of the coin at which a game ends, shown these coins in turn.
+    """The law of the coin at which a game ends.
 
     Args:
-      biases: Float["coins"], chances to come up 1; or Float["ones coins"], those that are
-        shown after each number of ones.
-      ones: k, how many ones end it.
+      biases: Float["coins"], the chances to come up 1 of the coins, in the order in which they are
+        shown; or Float["ones coins"], in whose row j are the chances after j ones.
+      ones: k, how many ones end the game.
 
     Returns:
-      Float[np.ndarray, "coins+1"]: chance to end at each coin; last, that it does not.
+      Float[np.ndarray, "coins+1"]: the chance to end at each coin; last, that the game does not
+      end.
     """
     rows = coin_rows(biases, ones)
     seen = np.zeros(len(rows))
@@ -162,15 +180,15 @@ def game_law(biases: npt.ArrayLike, ones: int = 1) -> np.ndarray:
 
 @validated
 def game_bits_law(biases: npt.ArrayLike, ones: Ones = 1) -> np.ndarray:
-    """The law of the transcript of a game: its coins as a binary number, the first leading.
+    """The law of all coins of a game, as a binary number whose leading digit is the first coin.
 
-    Coins after the end count as 0, so that a number belongs to one sequence.
+    Coins after the end count as 0, so that each number belongs to one sequence.
 
     Args:
-      biases, ones: as of ``game_law``; few coins.
+      biases, ones: as of ``game_law``; there must be few coins.
 
     Returns:
-      Float[np.ndarray, "2^coins"], 0 where more than ``ones`` coins came up 1.
+      Float[np.ndarray, "2^coins"], 0 for numbers with more than ``ones`` digits 1.
     """
     rows = coin_rows(biases, ones)
     coins = rows.shape[1]

@@ -26,12 +26,12 @@ Method = Annotated[str, methods(*parameters.METHODS, help="see the guide")]
 
 
 def _runs(help: str):
-    """How many runs a call makes; method "literal" makes them one by one."""
+    """The domain of a number of runs; it is limited, as method "literal" makes them one by one."""
     return whole(help, at_least=1, at_most=10**6)
 
 
 def _sides(epsilon, top, middle):
-    """Pairs of laws of one candidate, the tight one first: name, laws, why."""
+    """Pairs of laws of one candidate, each with a name and a reason; the worst pair comes first."""
     why = "releasing the middle outcome loses (2 c + gamma) epsilon as tau grows"
     yield "three-outcome", pairs.three_outcome(epsilon, top, middle), why
     coin = (np.append(side, 0.0) for side in pairs.randomised_response(epsilon))
@@ -60,7 +60,8 @@ def selection_once(
     candidates: Annotated[int, whole("how many candidates (k)", at_least=1, at_most=1000)] = 2,
     method: Method = "shortcut",
 ):
-    """Run k candidates Bin(tau, p) times each, p drawn once; release the best run."""
+    """Run k candidates Bin(tau, p) times each, with p drawn once, and release the best run (Cohen
+    et al. 2022, Algorithm 1)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, program
@@ -84,7 +85,8 @@ def selections(
     calls: Annotated[int, whole("how many selections (c)", at_least=1, at_most=8)] = 2,
     method: Method = "shortcut",
 ):
-    """Selections that share one p: (2 c + gamma) epsilon, not c (2 + gamma)."""
+    """Make c Selections that share one p; they lose (2 c + gamma) epsilon, not c (2 + gamma)
+    epsilon (Cohen et al. 2022, Theorem 1)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, program
@@ -95,7 +97,7 @@ def selections(
 
 
 def _selections(made, epsilon, top, middle, gamma, rounds, calls=1, candidates=1) -> Trial:
-    """Calls that share one p, in each of which all candidates have the same law."""
+    """The trial of Selections that share one p; all candidates have the same law."""
 
     def each(law: np.ndarray) -> tuple[np.ndarray, ...]:
         return (np.tile(law, (candidates, 1)),) * calls
@@ -129,7 +131,8 @@ def tests_until_top(
     ] = 2,
     method: Method = "shortcut",
 ):
-    """Tests with one p until c of them answered top; bottoms are free."""
+    """Make Tests that share one p until c of them answered top; those that answered bottom cost
+    nothing (Cohen et al. 2022, Theorem 2)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Tests, program
@@ -179,7 +182,8 @@ def interleaved(
     rounds: Annotated[int, _runs("potential runs of each selection (tau)")] = 10,
     method: Method = "shortcut",
 ):
-    """Selection, test, selection on what the test said, test: all with one p."""
+    """Make four calls that share one p: a Selection, a Test, a Selection that depends on the Test's
+    answer, and a Test (Cohen et al. 2022, Algorithm 1)."""
 
     def made():
         from jaxsel.families.selection_and_test.program import Select, Tests, program
@@ -230,7 +234,8 @@ def coin_game(
     event: parameters.GameEvent = "place",
     method: Annotated[str, methods(*parameters.GAME_METHODS, help="see the guide")] = "jump",
 ):
-    """Show coins until k of them came up 1; no bound holds in both directions."""
+    """Show coins until k of them came up 1; no bound holds in both directions (Cohen et al. 2022,
+    Algorithms 2 and 4)."""
 
     def made():
         from jaxsel.families.selection_and_test.coin_game import coin_game

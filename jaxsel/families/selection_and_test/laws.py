@@ -1,8 +1,8 @@
 """Exact laws of transcripts of Selection and Test.
 
-Cohen et al. 2022, Algorithm 1. Given p, drawn once with P[p <= x] = x^gamma, all calls
-are independent, so the law of a transcript is an integral over p of a product: by
-Gauss-Legendre quadrature in log p here, in closed form where there is one.
+Cohen et al. 2022, Algorithm 1. Given p, which is drawn once with P[p <= x] = x^gamma, all calls
+are independent, so that the probability of a transcript is an integral over p of a product. The
+integral is found by Gauss-Legendre quadrature in log p, or in closed form where there is one.
 """
 
 import itertools
@@ -22,13 +22,15 @@ from jaxsel.language.signature import validated
 
 Choose = Callable[[tuple], Any]
 
+_MOST_TERMS = 2 * 10**8  # a few seconds
+
 
 class Prior(NamedTuple):
-    """Nodes for the integral over p.
+    """The nodes of a quadrature over the law of p.
 
     Attributes:
-      p, rest: Float[np.ndarray, "nodes"], p and 1 - p, each exact.
-      weights: of the law of p; they sum to 1.
+      p, rest: Float[np.ndarray, "nodes"], p and 1 - p, each accurate where it is small.
+      weights: Float[np.ndarray, "nodes"], the probabilities of the nodes; they sum to 1.
     """
 
     p: np.ndarray
@@ -38,12 +40,12 @@ class Prior(NamedTuple):
 
 @validated
 def prior(gamma: Gamma, scale: float = 1.0, power: float = 0.0) -> Prior:
-    """The nodes of a quadrature over p, for integrands like p^a (1 - p h)^b.
+    """The nodes of a quadrature over p, for integrands like p^a (1 - p h)^b with h in [0, 1].
 
     Args:
-      gamma: exponent of the prior.
-      scale: the largest b that occurs: all potential runs of a transcript.
-      power: the largest a that occurs with such factors: the number of calls with a run.
+      gamma: exponent of the law of p, P[p <= x] = x^gamma.
+      scale: the largest b that occurs: all potential runs of the Selections, and all Tests.
+      power: the largest a that occurs: all Selections that may release a run, and all tops.
 
     Raises:
       InputError: for a gamma that needs too many nodes.
@@ -63,8 +65,8 @@ class SelectionCall(NamedTuple):
 
     Attributes:
       laws: Float["branches candidates outcomes"], each candidate's law over common
-        outcomes, best first; which branch is called may depend on the transcript.
-      rounds: Int["candidates"], potential runs of each candidate (tau).
+        outcomes, best first; which branch is called may depend on the transcript so far.
+      rounds: Int["candidates"], the number of potential runs of each candidate (tau).
     """
 
     laws: np.ndarray
@@ -90,9 +92,9 @@ class Transcripts(NamedTuple):
 
     Attributes:
       probabilities: Float["transcripts"].
-      outcomes: Int["transcripts calls"], the outcome of each call: of a Selection the
-        place of the best run, best first, and one more if there was none; of Tests the
-        number of tops.
+      outcomes: Int["transcripts calls"], the outcome of each call: of a Selection the index of the
+        best run's outcome (0 is the best), or the number of outcomes if there was no run; of Tests
+        the number of tops.
     """
 
     probabilities: np.ndarray
@@ -110,11 +112,13 @@ def selection_chances(
       nodes: the values of p.
 
     Returns:
-      Float["outcomes+1 nodes"]: chance that the best run has each outcome; last, none.
+      Float["outcomes+1 nodes"]: the chance that the best run has each outcome; last, that there is
+      no run.
     """
     q = np.asarray(candidate_laws, dtype=np.float64)
     rounds = np.broadcast_to(np.asarray(rounds, dtype=np.float64), q.shape[:1])
-    # One candidate and outcome at a time: 1 - p (mass of better outcomes), by tails.
+    # A run does not give a better outcome with probability 1 - p (mass of better outcomes), which
+    # is computed as rest + p (mass of this outcome and of worse ones), without subtraction.
     worse = np.cumsum(q[:, ::-1], axis=1)[:, ::-1]  # this outcome or a worse one
     log_not_better = np.zeros((q.shape[1], nodes.p.size))
     log_step = np.zeros_like(log_not_better)
@@ -137,7 +141,7 @@ def row_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
       nodes: the values of p.
 
     Returns:
-      Float["stop+1 nodes"]; the last is that the row was stopped.
+      Float["stop+1 nodes"]: the chance of each number of tops; the last, of ``stop`` tops.
     """
     hit, stay = nodes.p * top, nodes.rest + nodes.p * (1.0 - top)
     tops = np.arange(stop)[:, None]
@@ -158,7 +162,7 @@ def row_chances(top: float, count: int, stop: int, nodes: Prior) -> np.ndarray:
 
 
 def first_branch(outcomes: tuple) -> int:
-    """The default of ``choose``, for programs without branches."""
+    """Chooses branch 0 always: the default of ``choose``, for programs without branches."""
     del outcomes
     return 0
 
@@ -174,12 +178,13 @@ def transcript_law(
 
     Args:
       calls: in order.
-      gamma: exponent of the prior of p.
-      limit: halt after this many tops in all; later calls have outcome 0. None: never.
+      gamma: exponent of the law of p.
+      limit: the number of tops in all calls together after which the program halts; later calls
+        have outcome 0. None: it never halts early.
       choose: outcomes so far -> branch of the next call.
 
     Returns:
-      All transcripts in lexicographic order, impossible ones with probability 0.
+      All transcripts in lexicographic order; impossible ones have probability 0.
     """
     scale = sum(
         float(np.sum(call.rounds)) if isinstance(call, SelectionCall) else call.count
@@ -230,17 +235,18 @@ def repeated_selection_law(
 ) -> np.ndarray:
     """The exact law of how often each outcome occurs in c equal Selections of one candidate.
 
-    The transcripts with equal numbers of outcomes are equally likely, on every data set
-    alike: divergences of these laws are those of the transcripts.
+    Transcripts in which each outcome occurs equally often are equally likely, on every data set.
+    So a divergence of two of these laws equals that of the laws of the transcripts.
 
     Args:
-      q_best_first: law of the candidate, best outcome first.
+      q_best_first: Float["outcomes"], law of the candidate, best outcome first.
       rounds: tau, potential runs in a Selection.
-      gamma: exponent of the prior of p.
+      gamma: exponent of the law of p.
       calls: c, how many Selections.
 
     Returns:
-      Float["multisets"], in the order of itertools.combinations_with_replacement.
+      Float["multisets"]: the probability of each multiset of c outcomes, where "no run" is the last
+      outcome, in the order of itertools.combinations_with_replacement.
     """
     q = check_probability_vector("q_best_first", q_best_first)
     nodes = prior(gamma, rounds * calls, calls)
@@ -248,6 +254,12 @@ def repeated_selection_law(
     with np.errstate(divide="ignore"):
         log_table = np.maximum(np.log(table), -1e30)
     size = table.shape[0]
+    # With many calls the number of transcripts, calls^outcomes and more, may be no float.
+    transcripts = math.comb(size + calls - 1, size - 1)
+    if transcripts * nodes.p.size > _MOST_TERMS:
+        raise InputError(
+            f"calls is {calls}; the exact law of so many has too many transcripts: take fewer"
+        )
     chosen = np.array(list(itertools.combinations_with_replacement(range(size), calls)), dtype=int)
     counts = np.stack([(chosen == i).sum(axis=1) for i in range(size)], axis=1)
     orders = special.gammaln(calls + 1.0) - special.gammaln(counts + 1.0).sum(axis=1)
@@ -262,23 +274,26 @@ def repeated_selection_law(
 def top_after_bottoms(
     gamma: Gamma, bottoms: Bottoms, top: float, tops: TopsOrZero = 0, last: float = 1.0
 ) -> float:
-    r"""The log probability of a transcript of n bottoms and then c tops, in closed form.
+    r"""The log probability that n Tests answer bottom and then c Tests answer top.
+
+    It is the logarithm of the closed form
 
     .. math:: E[(1-ph)^n (p h')^c] = \gamma h^{-(\gamma+c)} B(\gamma+c, n+1)
         I_h(\gamma+c, n+1) h'^c
 
     Args:
-      gamma: exponent of the prior of p.
-      bottoms: n, Tests whose H answers top with chance ``top``.
-      top: h in [0, 1].
-      tops: c, Tests whose H answers top with chance ``last``.
-      last: h' in (0, 1].
+      gamma: exponent of the law of p.
+      bottoms: n, the number of Tests that answer bottom.
+      top: h in [0, 1], the chance that their H answers top.
+      tops: c, the number of Tests that answer top after them.
+      last: h' in (0, 1], the chance that their H answers top.
     """
     share = math.log(gamma) - math.log(gamma + tops) + tops * math.log(last)
     if bottoms == 0:
         return share
-    # f' of the beta-binomial law with n + 1 runs is E_(gamma+c)[(1 - p u)^n] times its
-    # mean; as a logarithm it does not underflow.
+    # The mean of (1 - p h)^n under the exponent gamma + c is f'(1 - h) over the mean, where f is
+    # the generating function of the beta-binomial law with n + 1 runs and exponent gamma + c - 1.
+    # Its logarithm is at hand, and does not underflow.
     if gamma + tops > 1.0:
         law = laws.beta_binomial(bottoms + 1, gamma + tops - 1.0)
         return share + float(law.log_pgf_derivative_tail(top)) - math.log(law.mean)

@@ -1,6 +1,6 @@
 """What the parameters of Selection and Test may be, for entries, factories, laws and claims.
 
-At the ends of what claims take nothing overflows.
+The limits are such that the claims' formulas do not overflow at them.
 """
 
 from typing import Annotated

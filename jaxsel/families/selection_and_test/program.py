@@ -1,8 +1,8 @@
 """An interaction with Selection and Test: a fixed program of adaptive calls.
 
-Cohen et al. 2022, Algorithm 1, in the loop that its theorems analyse. A program is a tuple
-of calls; the input of a call may depend on the transcript so far, through a table of
-branches. One trial is one interaction, its outcome the transcript.
+Cohen et al. 2022, Algorithm 1, with a caller, as in its theorems. A program is a tuple of calls;
+each has a table of possible inputs, its branches, and which of them is taken may depend on the
+transcript so far. One trial is one interaction, and its outcome is the transcript.
 """
 
 import math
@@ -64,8 +64,8 @@ class Transcript(NamedTuple):
     """The transcript of an interaction.
 
     Attributes:
-      outcomes: Int["calls"]: of a Selection the place of its best run, best first, one
-        more if there was none; of Tests their number of tops.
+      outcomes: Int["calls"]: of a Selection the index of its best run's outcome (0 is the best), or
+        the number of outcomes if there was no run; of Tests their number of tops.
       event: Int[Array, ""], the number of the transcript in lexicographic order.
     """
 
@@ -74,11 +74,14 @@ class Transcript(NamedTuple):
 
 
 class _Program(NamedTuple):
+    """The checked calls with their inputs, and the exponent of the law of p."""
+
     calls: tuple[SelectionCall | RowOfTests, ...]
     gamma: float
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """The number of possible outcomes of each call."""
         return tuple(
             c.laws.shape[2] + 1 if isinstance(c, SelectionCall) else c.stop + 1 for c in self.calls
         )
@@ -89,6 +92,7 @@ def _count(number: int, rounds) -> int:
 
 
 def _selection(number: int, data, rounds) -> SelectionCall:
+    """Reads the input of a Selection, which is call ``number``; its axis of branches may lack."""
     laws = check_finite(f"the laws of call {number}", data)
     laws = laws[None] if laws.ndim == 2 else laws
     if laws.ndim != 3 or np.any(laws < 0) or np.any(abs(laws.sum(-1) - 1.0) > 1e-9):
@@ -101,6 +105,7 @@ def _selection(number: int, data, rounds) -> SelectionCall:
 
 
 def _tests(number: int, data, rounds, stop: int) -> RowOfTests:
+    """Reads the input of a row of Tests, which is call ``number``: one chance, or one a branch."""
     tops = np.atleast_1d(check_finite(f"the top chance of call {number}", data))
     if tops.ndim != 1 or np.any((tops < 0.0) | (tops > 1.0)):
         raise InputError(f"call {number} is a row of tests; its chance must be in [0, 1]")
@@ -115,10 +120,10 @@ def program(
     choose: Callable[[tuple], Array | int] = first_branch,
     method: Annotated[str, choice(parameters.METHODS)] = "shortcut",
 ) -> Mechanism:
-    """An interaction: p is drawn once, then these calls are made in order.
+    """An interaction with Selection and Test: p is drawn once, then these calls are made in order.
 
     Args:
-      calls: the calls in order (static).
+      calls: the calls, in order.
       limit: the interaction halts after this many tops in total, as in Theorem 2; the
         remaining calls have outcome 0. None: no limit.
       choose: outcomes so far -> branch of the next call, an integer or a boolean, which
@@ -126,11 +131,11 @@ def program(
       method: "literal" makes every potential run and every Test; "shortcut" draws the
         outcome of each candidate, and the place of each top, in O(1), given p.
 
-    Data: one entry a call. Selection: Float["candidates outcomes"], the law of each
-      candidate over common outcomes, best first; Tests: the chance that H answers top.
-      With a leading axis "branches" where ``choose`` picks among several.
-    Params: "gamma", the exponent of the prior of p; "rounds", one entry a call: tau
-      (one number or one a candidate), or how many Tests.
+    Data: one entry for each call. For a Selection it is Float["candidates outcomes"], the law of
+      each candidate over common outcomes, best first; for Tests, the chance that H answers top.
+      It has a leading axis "branches" where ``choose`` picks among several.
+    Params: "gamma", the exponent of the law of p; "rounds", one entry for each call: of a Selection
+      tau (one number, or one for each candidate), of Tests the largest number of them.
     Outcome: Transcript; event: its number.
 
     Formal guarantees (claims): CL-Thm1-calls, CL-Thm2, CL-interleaved.
@@ -233,12 +238,13 @@ def program(
 
 
 def _place(at_least: Array, rank: Array) -> Array:
-    """The index of the outcome with this tail rank."""
+    """The index of the outcome whose interval of cumulative probabilities contains the rank."""
     last = at_least.shape[-1] - 1
     return jnp.minimum(look_up.position(at_least, rank, "right"), last)
 
 
 def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:
+    """The outcome of a Selection, by making every potential run."""
     outcomes = table.shape[1]
 
     def draw(key, candidate) -> Draw:
@@ -251,6 +257,7 @@ def _select_literal(key, state: State, table: Array, rounds: Array) -> Array:
 
 
 def _select_shortcut(key, state: State, table: Array, rounds: Array) -> Array:
+    """The outcome of a Selection, by one draw per candidate: the tail rank of its best run."""
     outcomes = table.shape[1]
 
     def one(candidate, best):
@@ -262,6 +269,16 @@ def _select_shortcut(key, state: State, table: Array, rounds: Array) -> Array:
 
 
 def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
+    """The number of tops in a row of Tests, each of which is made.
+
+    Args:
+      key: stream of the call.
+      state: of the instance.
+      top: the chance that H answers top.
+      count: the largest number of Tests.
+      room: the number of tops after which the row ends, at most ``stop``.
+      stop: the ``stop`` of the call, a static number.
+    """
     del stop
 
     def go_on(loop):
@@ -276,6 +293,11 @@ def _tests_literal(key, state: State, top, count, room, stop: int) -> Array:
 
 
 def _tests_shortcut(key, state: State, top, count, room, stop: int) -> Array:
+    """As ``_tests_literal``, by drawing the place of each top.
+
+    ``used`` is the number of Tests up to the latest top, which is a sum of geometric numbers.
+    """
+
     def one(number, loop):
         used, tops = loop
         used = used + first_top(stream.at_round(key, number), state, top)

@@ -1,12 +1,12 @@
 """Selection and Test, the stateful object of Cohen et al. 2022, Algorithm 1.
 
-``initialise`` draws the chance p of every potential run ONCE for an instance. All later
+``initialise`` draws p, with which every potential run happens, ONCE for an instance. All later
 calls, Selection and Test in any adaptive order, share it: that is why c calls cost
-(2 c + gamma) epsilon and not c (2 + gamma) epsilon. Literal forms make every potential
-run; the shortcuts draw the same outcome in O(1), given p.
+(2 c + gamma) epsilon and not c (2 + gamma) epsilon. ``select`` and ``answers_top`` make every
+potential run; ``best_rank`` and ``first_top`` draw an outcome of the same law in O(1), given p.
 
-All functions are pure in a ``stream.Key``, of fixed shapes, and work inside jit, vmap,
-fori_loop and while_loop; each call of an interaction needs its own stream,
+All functions are pure functions of a ``stream.Key`` and have fixed shapes, so that they work inside
+jit, vmap, fori_loop and while_loop. Each call of an interaction needs its own stream,
 ``stream.at_round(key, number)``. Floats are float64 in 64-bit mode (inside ``simulate``).
 """
 
@@ -60,6 +60,7 @@ def _number(key: stream.Key, draw) -> noise.Ends:
 
 
 def _like(model: Array, value) -> Array:
+    """The value as an array of the model's dtype."""
     return jnp.asarray(value).astype(model.dtype)
 
 
@@ -68,7 +69,7 @@ def initialise(key: stream.Key, gamma) -> State:
 
     Args:
       key: its own stream, used for nothing else.
-      gamma: Float, > 0; exponent of the prior of p (not a stopping probability).
+      gamma: Float, > 0; exponent of the law of p (not a stopping probability).
     """
     waiting = noise.exponential(_number(key, 0))
     log_p = -waiting / _like(waiting, gamma)
@@ -76,15 +77,17 @@ def initialise(key: stream.Key, gamma) -> State:
 
 
 def runs(key: stream.Key, state: State, draw) -> Bool[Array, ""]:
-    """Whether potential run number ``draw`` of the stream ``key`` happens, which it does with the
-    chance p of the instance."""
+    """Whether potential run number ``draw`` of the stream ``key`` happens.
+
+    It does so with probability p of the instance.
+    """
     return noise.uniform(_number(key, draw)) <= state.p
 
 
 def log_stay(state: State, chance) -> Float[Array, ""]:
-    """The log probability that a potential run does not happen and succeed, log(1 - p chance).
+    """The log probability that a potential run does not succeed, log(1 - p chance).
 
-    Accurate in both tails.
+    It succeeds if it happens and its own draw does. Accurate in both tails.
 
     Args:
       state: of the instance.
@@ -99,7 +102,7 @@ def log_stay(state: State, chance) -> Float[Array, ""]:
 
 
 def answers_top(key: stream.Key, state: State, top_probability, draw=0) -> Bool[Array, ""]:
-    """One Test: with chance p the answer of H, else bottom. True means top.
+    """One Test, which gives the answer of H with probability p, and else bottom; True means top.
 
     Args:
       key: stream of the call.
@@ -116,7 +119,9 @@ def answers_top(key: stream.Key, state: State, top_probability, draw=0) -> Bool[
 
 
 def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""]:
-    """The number, from 1, of the first of many equal Tests that answers top: geometric in p h.
+    """The number, from 1, of the first of many equal Tests that answers top.
+
+    Given p it is geometric, with probability p h of a top.
 
     Args:
       key: its own stream; use ``stream.at_round`` for the next top.
@@ -124,8 +129,7 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
       top_probability: h in [0, 1], of every Test of the row.
 
     Returns:
-      A whole number as a float, inf if p h = 0. In a row of tau Tests all answer bottom
-      if it is larger than tau.
+      A whole number as a float, inf if p h = 0. If it exceeds tau, all of tau Tests answer bottom.
     """
     rate = -log_stay(state, top_probability)
     waiting = noise.exponential(_number(key, 0))
@@ -135,11 +139,12 @@ def first_top(key: stream.Key, state: State, top_probability) -> Float[Array, ""
 
 
 def best_rank(key: stream.Key, state: State, rounds) -> Rank:
-    """The tail rank (the chance of a run as good) of the best of Bin(rounds, p) runs, in O(1).
+    """The tail rank of the best of Bin(rounds, p) runs of a candidate, in O(1).
 
-    No run is better than rank u with probability (1 - p u)^rounds, so u = (1 -
-    V^(1/rounds))/p for the uniform V, and no run happened if that exceeds 1. Feed
-    ``value`` to ``base.at_rank`` (clipped to 1 where none).
+    The tail rank of a run is the chance that a fresh run is as good. No run has a rank below u with
+    probability (1 - p u)^rounds. So the best run has the rank u = (1 - V^(1/rounds))/p for a
+    uniform V; if this exceeds 1, no run happened, and ``value`` is 1. ``base.at_rank`` turns
+    ``value`` into a run.
 
     Args:
       key: stream of this candidate in this call.
@@ -158,18 +163,19 @@ def select(
     candidates,
     draw: Callable[[stream.Key, Int[Array, ""]], Draw],
 ) -> Found:
-    """Selection as in Algorithm 1: each run (i, j) happens with probability p.
+    """Selection as in Algorithm 1: potential run j of candidate i happens with probability p.
+
+    It loops over all potential runs, in O(1) memory.
 
     Args:
       key: stream of the call.
       state: of the instance.
-      rounds: Int, tau: potential runs of each candidate; or Int["candidates"], of each.
-      candidates: Int, k.
+      rounds: tau, the number of potential runs: Int, of every candidate, or Int["candidates"].
+      candidates: Int, k, how many candidates there are.
       draw: ``(key, i) -> Draw``: one run of candidate i.
 
     Returns:
-      The run of largest ``order``, the first of equals. Loops over all runs, in O(1)
-      memory.
+      The run of largest ``order`` among those that happened, and of equals the first.
     """
     per_candidate = jnp.asarray(rounds)
     coins, fresh_key = stream.fold(key, _RUN_TAG), stream.fold(key, _DRAW_TAG)

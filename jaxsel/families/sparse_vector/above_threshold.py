@@ -35,15 +35,15 @@ class Halt(NamedTuple):
 
 
 def _read_noise(params, by_epsilon: Callable[[float], SparseNoise], cutoff: int) -> SparseNoise:
-    """The noise given by params: both scales, or an epsilon for which it is calibrated.
+    """The noise that params give: by its two scales, or by the epsilon for which it is calibrated.
 
     Args:
       params: has "threshold_scale" and "query_scale", or "epsilon".
       by_epsilon: epsilon -> noise.
-      cutoff: of the noise, where scales are given.
+      cutoff: number of "above" after which it stops, where the scales are given.
 
     Raises:
-      InputError: for both or neither.
+      InputError: if both the scales and epsilon are given, or neither.
     """
     given = [name for name in _SCALES if name in params]
     if ("epsilon" in params) == bool(given) or len(given) == 1:
@@ -61,14 +61,16 @@ def laplace_noise(key: stream.Key, draw):
 
 @factory
 def above_threshold(*, method: Method = "jump", relation: Changes = "general") -> Mechanism:
-    """Answer "below" until a noisy query reaches the noisy threshold, then stop.
+    """Answer "below" until a noisy query reaches the noisy threshold, then "above", and stop.
+
+    Dwork & Roth 2014, Algorithm 1.
 
     Args:
       method: "literal" draws noise for one query after the other; "jump" goes to the
-        first query above at once, in time proportional to the number of runs.
+        first query above at once, in time proportional to the number of runs (see ``runs``).
       relation: of the neighbours that epsilon is meant for, "general" or "monotone".
 
-    Data: answers of the queries, Float["queries"], or runs of equal ones,
+    Data: true answers of the queries, Float["queries"], or runs of equal ones,
       {"answers": Float["runs"], "lengths": Int["runs"]}; sensitivity 1.
     Params: "epsilon", or "threshold_scale" and "query_scale" of the Laplace noises; and
       "threshold" (default 0).

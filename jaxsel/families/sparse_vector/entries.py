@@ -48,12 +48,21 @@ _GENERIC = "epsilon=0.7 answers=1,1,-1,2,0.3 threshold=0.5"
 
 
 def _pair(name: str, levels, relation: Relation, threshold: float, why: str):
+    """A pair of the catalogue made of two lists of levels: answers are levels plus threshold."""
     first, second = (row + threshold for row in levels)
     return f"{name}-{relation.value}", first, second, relation, why
 
 
 def _rises(answers, threshold, cutoff=1, relation="general", *, redrawn=False):
-    """The worst pair of a sparse vector (``worst_pair``) with as many queries as answers."""
+    """The worst pairs of a sparse vector (``worst_pair``), with as many queries as ``answers`` has.
+
+    Args:
+      answers: Float["queries"], of which only the number is used.
+      threshold: of the answers.
+      cutoff: largest number of "above".
+      relation: of the neighbours that the noise is meant for; "monotone" leaves out general pairs.
+      redrawn: whether the threshold's noise is drawn anew after each "above".
+    """
     count = answers.size
     limit = 1 if redrawn else min(cutoff, count)
     for kind in (Relation.GENERAL, Relation.MONOTONE):
@@ -69,7 +78,7 @@ def _rises(answers, threshold, cutoff=1, relation="general", *, redrawn=False):
 
 
 def _turned(answers, threshold):
-    """For mechanisms that never halt: half of the queries rise, half fall or stay."""
+    """Pairs for mechanisms that never stop: half of the queries rise, the others fall or stay."""
     half = (answers.size + 1) // 2
     for kind in (Relation.GENERAL, Relation.MONOTONE):
         moves = "falls" if kind is Relation.GENERAL else "stays"
@@ -81,7 +90,14 @@ def _turned(answers, threshold):
 
 
 def _proven(claim: str, relation: str, monotone: dict[str, float], **parameters):
-    """The claim for general neighbours, or its companion for monotone ones."""
+    """The guarantee of a pair: of the claim, or of its companion for monotone neighbours.
+
+    Args:
+      claim: id of the claim for general neighbours; the companion's ends in "-monotone".
+      relation: of the neighbours that the noise is meant for.
+      monotone: further parameters of the companion.
+      **parameters: of both claims.
+    """
 
     def of_pair(pair):
         if pair.relation is Relation.MONOTONE:
@@ -171,7 +187,8 @@ def sparse_vector(
         Any, _Share("of epsilon for the threshold; good: the best one", low=0.0, high=1.0)
     ] = 0.5,
 ):
-    """Noise the threshold once for all answers (Lyu, Su & Li 2017, Algorithm 1)."""
+    """Compare noisy answers with a threshold that gets noise only once (Lyu, Su & Li 2017,
+    Algorithm 1)."""
 
     def made():
         from jaxsel.families.sparse_vector.variants import lyu_su_li
@@ -225,8 +242,8 @@ def sparse_vector_roth(
     cutoff: Cutoff = 1,
     edges: Annotated[Any, numbers("between which released values are told apart")] = 0,
 ):
-    """BROKEN: release the very noisy answers that were above (Roth 2011; Lyu, Su & Li 2017,
-    Algorithm 3); the loss grows with the number of queries."""
+    """BROKEN: release the noisy answers themselves where they are above (Roth 2011; Lyu, Su & Li
+    2017, Algorithm 3); the loss grows with the number of queries."""
 
     def made():
         from jaxsel.families.sparse_vector.variants import roth
@@ -251,7 +268,7 @@ def sparse_vector_lee_clifton(
     method: Method = "literal",
     cutoff: Cutoff = 2,
 ):
-    """BROKEN: query noise that does not grow with the number of answers (Lee & Clifton
+    """BROKEN: use query noise that does not grow with c, the number of answers above (Lee & Clifton
     2014; Lyu, Su & Li 2017, Algorithm 4); it is (1 + 6c)/4 epsilon-DP."""
 
     def made():
@@ -276,8 +293,8 @@ def sparse_vector_stoddard(
     threshold: Threshold = 0,
     method: Method = "literal",
 ):
-    """BROKEN: queries without noise (Stoddard et al. 2014; Lyu, Su & Li 2017, Algorithm 5);
-    some answers are possible on one of two neighbours only."""
+    """BROKEN: add noise to the threshold, and none to queries (Stoddard et al. 2014; Lyu, Su & Li
+    2017, Algorithm 5); some answers are possible on one of two neighbours only."""
 
     def made():
         from jaxsel.families.sparse_vector.variants import stoddard
@@ -301,7 +318,7 @@ def sparse_vector_chen(
     threshold: Threshold = 0,
     method: Method = "literal",
 ):
-    """BROKEN: no limit on the number of answers above (Chen et al. 2015; Lyu, Su & Li 2017,
+    """BROKEN: never stop, however many answers are above (Chen et al. 2015; Lyu, Su & Li 2017,
     Algorithm 6); the loss grows with the number of queries."""
 
     def made():

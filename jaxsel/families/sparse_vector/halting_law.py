@@ -30,7 +30,7 @@ def laplace_difference_tail(
 
 
 class Counts(NamedTuple):
-    """The law of a number of successes, without negligible values.
+    """The law of a number of successes, without values of negligible probability.
 
     Attributes:
       values: Float[np.ndarray, "values"], numbers of successes.
@@ -71,18 +71,19 @@ def halting_law(
 ) -> np.ndarray:
     """The exact law of the query at which a sparse vector halts.
 
-    It halts at the first i with level_i + xi_i > nu, the noises being Laplace.
+    It halts at the first query i with level_i + xi_i > nu, where xi_i and nu are Laplace noise.
 
     Args:
-      levels: of each query, in order: its value minus the threshold's, or an array of
-        possible ones.
-      query_scale: of each xi_i, drawn afresh.
-      threshold_scale: of nu, drawn once.
-      weights: of each query, the probabilities of its possible levels.
+      levels: for each query, in order, its level, that is its answer minus the threshold; or an
+        array of possible levels, if the level itself is random.
+      query_scale: of xi_i, which is drawn for each query.
+      threshold_scale: of nu, which is drawn once.
+      weights: for each query, the probabilities of its possible levels; None if each query has
+        one level.
 
     Returns:
-      Float[np.ndarray, "queries+1"]: chance to halt at each query; the last entry is
-      the chance not to halt.
+      Float[np.ndarray, "queries+1"]: the chance to halt at each query; the last entry is the
+      chance not to halt.
     """
     rows = [np.atleast_1d(np.asarray(row, dtype=np.float64)) for row in levels]
     if weights is None:

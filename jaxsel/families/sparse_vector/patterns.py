@@ -2,9 +2,9 @@
 
 A sparse vector compares noisy query answers with a noisy threshold and says "above" or
 "below", in order, until it has said "above" ``cutoff`` times. A level is a query's answer
-minus the threshold. Given the noise of the threshold the answers are independent; the
-threshold's noise is integrated by quadrature, all in logarithms, so that very unlikely
-patterns keep their relative accuracy.
+minus the threshold; a pattern is the whole sequence of what it says. Given the threshold's noise
+the answers are independent, and over this noise one integrates by quadrature. All is done in
+logarithms, so that very unlikely patterns keep their relative accuracy.
 """
 
 import itertools
@@ -49,7 +49,7 @@ class SparseNoise(NamedTuple):
 
 
 def check_noise(noise: SparseNoise) -> SparseNoise:
-    """The settings as numbers; raises InputError for one outside its domain."""
+    """Converts the settings to numbers, and raises InputError for one outside its domain."""
     return SparseNoise(**read_arguments(SparseNoise, noise._asdict()))
 
 
@@ -57,16 +57,16 @@ def check_noise(noise: SparseNoise) -> SparseNoise:
 
 
 def count_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
-    """The number of possible patterns of answers to the queries that are still to come.
+    """How many patterns of answers are possible, for up to so many queries and "above".
 
     Args:
-      queries: how many there are.
-      cutoff: largest number of "above".
+      queries: the largest number of queries.
+      cutoff: the largest number of "above".
       branches: how many kinds of "above" are told apart.
 
     Returns:
-      Float[np.ndarray, "queries+1 cutoff+1"], by the number of queries to come and of further
-      "above" that are allowed; exact below 2**53.
+      Float[np.ndarray, "queries+1 cutoff+1"]: entry [i, j] is the number of patterns of i
+      queries of which at most j are answered "above"; exact below 2**53.
     """
     counts = np.ones((queries + 1, cutoff + 1))
     for i in range(1, queries + 1):
@@ -93,7 +93,7 @@ def all_patterns(queries: int, cutoff: int, branches: int = 1) -> np.ndarray:
             f"{queries} queries with cutoff {cutoff} have {total:.0f} patterns of "
             f"answers; at most {_MAX_PATTERNS} are listed"
         )
-    # by the number of "above" that are still allowed, for one more query each round
+    # listed[j] holds the patterns with at most j "above"; each round puts a query before them.
     listed = [np.zeros((1, 0), np.int8) for _ in range(cutoff + 1)]
     for _ in range(queries):
         longer = [np.full((1, listed[0].shape[1] + 1), NOT_ANSWERED, np.int8)]
@@ -117,11 +117,12 @@ def quadrature_nodes(
     Args:
       levels: all levels that occur; the integrand has kinks there.
       noise: of the sparse vector.
-      queries: their number, on which the range of the nodes depends.
-      extra: further kinks.
+      queries: number of queries, with which the range of the nodes grows.
+      extra: further kinks of the integrand.
 
     Returns:
-      Float["nodes"], and Float["nodes"], weight times density.
+      Float["nodes"], values of the threshold's noise; and Float["nodes"], the logarithm of the
+      quadrature's weight times the density of the noise.
 
     Raises:
       InputError: for levels that are too many noise scales apart.
@@ -130,7 +131,7 @@ def quadrature_nodes(
     kinks = np.unique(np.concatenate([[0.0], np.ravel(levels), extra]))
     low = kinks[0] - _REACH * wide
     high = kinks[-1] + _REACH * wide + noise.query_scale * math.log1p(queries)
-    # The product of many "above" and many "below" is narrow.
+    # A product of many factors for "above" and many for "below" has a narrow peak.
     narrow = max(1.0, min(noise.cutoff, queries) / 8.0)
     width = 2.0 * min(wide, fine) / narrow
     if not high - low <= _MAX_PANELS * width:
@@ -153,7 +154,11 @@ def _log_tail(gap: np.ndarray) -> np.ndarray:
 def _gaps(
     levels: np.ndarray, nodes: np.ndarray, scale: float, at: np.ndarray | None = None
 ) -> np.ndarray:
-    """Noise, in scales, that lifts each level to each node: [levels, nodes]."""
+    """The query noise, in its scale, that lifts each level to each node: Float["levels nodes"].
+
+    ``at``, of shape ["levels nodes"] or ["nodes"], replaces the nodes. Without query noise it is
+    infinite, of the sign that makes the answer certain.
+    """
     distance = nodes - levels[:, None] if at is None else at - levels[:, None]
     if scale == 0.0:
         return np.where(distance > 0.0, np.inf, -np.inf)
@@ -169,11 +174,11 @@ def answer_logs(
       levels: Float["levels"].
       nodes: Float["nodes"], values of the threshold's noise.
       noise: of the sparse vector.
-      edges: "above" is subdivided by the interval between these that contains the noisy
-        level.
+      edges: increasing; "above" is subdivided by the interval between edges in which the noisy
+        level lies.
 
     Returns:
-      Float["answers levels nodes"]: "below", then each kind of "above".
+      Float["answers levels nodes"]: of "below", then of each kind of "above".
     """
     gap = _gaps(levels, nodes, noise.query_scale)
     below = _log_tail(-gap)
@@ -186,7 +191,7 @@ def answer_logs(
         stop = np.maximum(nodes, high)
         first = _gaps(levels, nodes, noise.query_scale, start)
         last = _gaps(levels, nodes, noise.query_scale, stop)
-        # from the side where the probabilities are small
+        # The difference of two tails of the side on which they are small: little cancels there.
         upper = first > 0.0
         large = np.where(upper, _log_tail(first), _log_tail(-last))
         small = np.where(upper, _log_tail(last), _log_tail(-first))
@@ -197,12 +202,13 @@ def answer_logs(
 
 
 def log_probabilities(counts: np.ndarray, logs: np.ndarray, log_weights: np.ndarray) -> np.ndarray:
-    """Log probabilities of patterns, integrated over the threshold's noise.
+    """Log probabilities of patterns, integrated over the threshold's noise, which is drawn once.
 
     Args:
-      counts: Float["patterns answers"]: how often each pattern contains each answer.
-      logs: Float["answers nodes"], log probability of each answer given the noise.
-      log_weights: Float["nodes"], of the quadrature.
+      counts: Float["patterns answers"]: how often each pattern contains each answer; equal
+        answers to queries of different levels are different answers here.
+      logs: Float["answers nodes"], log probability of each answer given the threshold's noise.
+      log_weights: Float["nodes"], from ``quadrature_nodes``.
 
     Returns:
       Float["patterns"].
@@ -233,8 +239,8 @@ def pattern_law(levels: npt.ArrayLike, noise: SparseNoise, edges: Edges = ()) ->
     Args:
       levels: Float["queries"], answers minus threshold.
       noise: of the sparse vector.
-      edges: increasing; given these, "above" answers release their noisy level, and are
-        told apart by the interval between edges in which it lies.
+      edges: increasing; if there are any, "above" comes with its noisy level, and is told apart
+        by the interval between edges in which this lies.
 
     Returns:
       Float[np.ndarray, "patterns"].
@@ -256,16 +262,17 @@ def pattern_law(levels: npt.ArrayLike, noise: SparseNoise, edges: Edges = ()) ->
 
 
 def segment_logs(logs: np.ndarray, log_weights: np.ndarray):
-    """Log probabilities of the next query "above", the threshold's noise drawn anew before
-    query i.
+    """Log probabilities of where the next "above" is, if the threshold's noise is drawn before i.
 
     Args:
       logs: Float["answers queries nodes"], see ``answer_logs``.
-      log_weights: Float["nodes"].
+      log_weights: Float["nodes"], from ``quadrature_nodes``.
 
     Returns:
-      Of its being query j, by kind: Float["queries queries kinds"], -inf where j < i;
-      and of there being none: Float["queries+1"].
+      Float["queries queries kinds"]: entry [i, j, kind] is the log probability that queries i to
+      j - 1 are answered "below" and query j "above", of this kind; -inf where j < i. And
+      Float["queries+1"]: entry i is the log probability that all queries from i on are answered
+      "below".
     """
     kinds, queries = logs.shape[0] - 1, logs.shape[1]
     first = np.full((queries, queries, kinds), -np.inf)
@@ -279,6 +286,10 @@ def segment_logs(logs: np.ndarray, log_weights: np.ndarray):
 
 
 def _sum_of_segments(table: np.ndarray, first: np.ndarray, none: np.ndarray):
+    """Log probability of each pattern in the table, summed over its segments.
+
+    ``first`` and ``none`` are what ``segment_logs`` returns.
+    """
     found = np.zeros(len(table))
     start = np.zeros(len(table), np.int64)
     for j in range(table.shape[1]):
@@ -297,9 +308,9 @@ def pattern_log_probability(
     """Log probability of one pattern of answers, for any number of queries.
 
     Args:
-      levels: Float["queries"], of the queries answered.
-      above: Bool["queries"], what each is answered; at most ``cutoff`` are above, and if
-        that many are, then the last one is.
+      levels: Float["queries"], of the queries that are answered.
+      above: Bool["queries"], whether each is answered "above"; at most ``cutoff`` are, and if so
+        many are, then the last query is one of them.
       noise: of the sparse vector.
 
     Raises:

@@ -1,10 +1,10 @@
-"""Exact epsilon of a sparse vector on a pair of inputs.
+"""The exact epsilon of a sparse vector on a pair of inputs.
 
-Queries that follow each other with the same two levels form a run. Where the threshold's
-noise is drawn once, the privacy loss of a pattern depends only on how many queries of
-each run are answered "above" and "below", so that pairs with few runs are exact for very
-many queries. Where it is redrawn, the largest loss is found by dynamic programming over
-the positions of "above".
+Successive queries with the same two levels, on the first and the second input, form a run. Where
+the threshold's noise is drawn once, the privacy loss of a pattern of answers depends only on how
+many queries of each run are answered "above" and "below": patterns that agree in these numbers
+form a class. There are few classes if there are few runs, however many queries they have. Where the
+noise is redrawn, the largest loss is found by dynamic programming over the positions of "above".
 """
 
 from typing import NamedTuple
@@ -29,15 +29,16 @@ from jaxsel.language.base import Relation
 from jaxsel.language.signature import validated
 
 _MAX_OUTCOMES = 2**18
+_MOST_QUERIES = 10**7
 _LISTED = 2**12
 
 
 class Outcomes(NamedTuple):
-    """Classes of patterns with one privacy loss each.
+    """Classes of patterns of answers; all patterns of a class have the same privacy loss.
 
     Attributes:
-      first, second: Float[np.ndarray, "classes"], log probability of ONE pattern of the
-        class on either input.
+      first, second: Float[np.ndarray, "classes"], the log probability of ONE pattern of the
+        class on the first and on the second input.
     """
 
     first: np.ndarray
@@ -50,21 +51,26 @@ def worst_pair(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The pair of inputs on which a sparse vector loses most: many queries rise, a few fall.
 
-    (0^m, 1^c) against (1^m, 0^c); for monotone neighbours (0^m, 0^c) against (1^m, 0^c).
-    Answering "below" m times and "above" c times loses the proven epsilon as m grows. If
-    the threshold is redrawn, c blocks of (0^m, 1) against (1^m, 0).
+    The levels are (0^m, 1^c) against (1^m, 0^c), or for monotone neighbours (0^m, 0^c) against
+    (1^m, 0^c). If the threshold is redrawn, the pair is (0^m, 1) against (1^m, 0), or (0^m, 0)
+    against (1^m, 0), repeated c times. The loss of answering "below" to the first m queries and
+    "above" to the rest, block by block, tends to the proven epsilon as m grows.
 
     Args:
       below: m, how many queries rise.
       cutoff: c, how many "above" are answered.
       relation: of the neighbours.
-      redrawn: whether to repeat the pattern for each "above".
+      redrawn: whether the threshold's noise is drawn anew after each "above".
 
     Returns:
-      Two of Float["queries"], levels.
+      Float["queries"] for each of the two inputs: the levels.
     """
     high = 1.0 if relation is Relation.GENERAL else 0.0
     ends, blocks = (1, cutoff) if redrawn else (cutoff, 1)
+    if (below + ends) * blocks > _MOST_QUERIES:
+        raise InputError(
+            f"below is {below} and cutoff is {cutoff}; at most {_MOST_QUERIES} queries are listed"
+        )
     first = np.tile(np.repeat([0.0, high], [below, ends]), blocks)
     second = np.tile(np.repeat([1.0, 0.0], [below, ends]), blocks)
     return first, second
@@ -74,7 +80,7 @@ def worst_pair(
 
 
 def _runs(first: np.ndarray, second: np.ndarray):
-    """Runs of equal pairs of levels, and their lengths."""
+    """The two levels of each run, and its length: three arrays of shape ["runs"]."""
     changes = (np.diff(first) != 0.0) | (np.diff(second) != 0.0)
     starts = np.flatnonzero(np.append(True, changes))
     lengths = np.diff(np.append(starts, first.size))
@@ -82,7 +88,7 @@ def _runs(first: np.ndarray, second: np.ndarray):
 
 
 def _count_classes(lengths: np.ndarray, cutoff: int) -> int:
-    """The number of classes, without listing them."""
+    """The number of classes of patterns, found without listing them."""
     open_rows = [1] + [0] * (cutoff - 1)  # by number of "above" so far
     stopped = 0
     for length in lengths.tolist():
@@ -97,7 +103,7 @@ def _count_classes(lengths: np.ndarray, cutoff: int) -> int:
 
 
 def _classes(lengths: np.ndarray, cutoff: int) -> np.ndarray:
-    """Float["classes runs 2"], "below" and "above"."""
+    """How many queries of each run are "below" and "above": Float["classes runs 2"]."""
     runs = lengths.size
     rows = np.zeros((1, runs, 2))
     listed: list[np.ndarray] = []
@@ -123,6 +129,7 @@ def _classes(lengths: np.ndarray, cutoff: int) -> np.ndarray:
 
 
 def _pair(first, second, noise: SparseNoise):
+    """Checks the levels of two inputs, and the noise."""
     first, second = check_levels(first), check_levels(second)
     if first.shape != second.shape:
         raise InputError(
@@ -132,14 +139,17 @@ def _pair(first, second, noise: SparseNoise):
 
 
 def outcomes(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) -> Outcomes:
-    """All possible patterns of answers on a pair of inputs, grouped by privacy loss.
+    """All possible patterns of answers on a pair of inputs, in classes of equal privacy loss.
+
+    With a redrawn threshold each pattern is a class of its own.
 
     Args:
       first, second: Float["queries"], levels on the two inputs.
       noise: of the sparse vector.
 
     Raises:
-      InputError: for different numbers of queries, or too many classes.
+      InputError: if the inputs have different numbers of queries, or for more than 2**18 classes
+        (65,536 if the threshold is redrawn).
     """
     first, second, noise = _pair(first, second, noise)
     if noise.redrawn:
@@ -171,7 +181,10 @@ def _largest_loss(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _largest_redrawn(first: np.ndarray, second: np.ndarray, noise: SparseNoise):
-    """Longest path over the positions of "above", in both directions."""
+    """The largest absolute privacy loss, as a longest path over the positions of "above".
+
+    The loss of a pattern is the sum of those of its segments, each of which ends with an "above".
+    """
     parts = []
     for levels in (first, second):
         nodes, log_weights = quadrature_nodes(np.unique(levels), noise, levels.size)
@@ -195,11 +208,11 @@ def _largest_redrawn(first: np.ndarray, second: np.ndarray, noise: SparseNoise):
 def pair_epsilon(first: npt.ArrayLike, second: npt.ArrayLike, noise: SparseNoise) -> float:
     """The exact epsilon of a pair: the largest absolute privacy loss of any pattern of answers.
 
-    Infinite if a pattern is possible on one input only. With a redrawn threshold and query
-    noise there may be any number of patterns.
+    Infinite if a pattern is possible on one input only. The number of patterns is unlimited if the
+    threshold is redrawn and queries have noise; else inputs that ``outcomes`` refuses are refused.
 
     Args:
-      first, second, noise: as of ``outcomes``, which says what is refused.
+      first, second, noise: as of ``outcomes``.
     """
     first, second, noise = _pair(first, second, noise)
     noise = noise._replace(cutoff=min(noise.cutoff, first.size))

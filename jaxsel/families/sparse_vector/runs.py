@@ -1,9 +1,9 @@
 """Runs of equal queries, and the jump to the first noisy query above the threshold.
 
-Given the threshold's noise, queries are above independently, and the first one above is
-found from the hazards -log P[below] and one exponential number: it is the query at which
-the cumulative hazard reaches the number. Adjacent equal queries form a run, so the cost
-does not depend on the number of queries.
+Given the threshold's noise, the answers are independent. The first query above is found from the
+hazards -log P[below] and one standard exponential number: it is the query at which the sum of the
+hazards reaches this number. Adjacent equal queries form a run and are summed at once, so that the
+cost depends on the number of runs only.
 """
 
 import math
@@ -23,7 +23,7 @@ _MAX_QUERIES = 2**24
 
 
 class Runs(NamedTuple):
-    """Queries in order.
+    """The queries in order, as runs of equal ones.
 
     Attributes:
       levels: Float[np.ndarray, "runs"], answer minus threshold.
@@ -41,14 +41,15 @@ class Runs(NamedTuple):
 
 @validated
 def read_runs(data, threshold: Threshold) -> Runs:
-    """The queries that are given as a list of answers, or as runs of equal ones.
+    """Reads queries, which are given as a list of answers, or as runs of equal ones.
 
     Args:
-      data: Float["queries"], or a mapping with "answers" and "lengths", a run each.
+      data: Float["queries"], or a mapping with "answers", Float["runs"], and "lengths",
+        Int["runs"].
       threshold: subtracted from the answers.
 
     Raises:
-      InputError: for anything else, or more than 2**24 queries.
+      InputError: for data of another form, or more than 2**24 queries.
     """
     lengths: object = None
     if isinstance(data, dict):
@@ -76,7 +77,7 @@ class Hit(NamedTuple):
 
     Attributes:
       run: Int[""], in which run it is; the number of runs if there is none.
-      step: Int[""], number of queries of that run that were asked, including this one.
+      step: Int[""], its place in that run, from 1, among the queries that were left.
     """
 
     run: Int[Array, ""]
@@ -90,12 +91,12 @@ def hazards(
 ) -> Float[Array, "runs"]:  # noqa: F821
     """Minus the log probability that one query of each run is answered "below".
 
-    Exact in both tails. Without query noise (scale 0): 0 below the threshold, infinite from it
-    on.
+    Accurate in both tails. Without query noise (scale 0) it is 0 for levels below the threshold's
+    noise, and infinite for others.
 
     Args:
-      threshold: with its noise.
-      levels: answers of the runs.
+      threshold: the threshold's noise, with which the noisy levels are compared.
+      levels: answer minus threshold, of each run.
       scale: of the queries' Laplace noise.
     """
     noised = scale > 0.0
@@ -115,12 +116,12 @@ def first_hit(
     hazard: Float[Array, "runs"],  # noqa: F821
     left: Int[Array, "runs"],  # noqa: F821
 ) -> Hit:
-    """The first query at which the cumulative hazard reaches the exponential.
+    """The first query at which the cumulative hazard reaches an exponential number.
 
     Args:
-      exponential: standard exponential.
-      hazard: of one query of each run.
-      left: number of remaining queries of each run.
+      exponential: a standard exponential number.
+      hazard: of one query of each run, from ``hazards``.
+      left: number of queries of each run that have not been asked yet.
     """
     count = left.astype(hazard.dtype)
     part = jnp.where(left > 0, count * hazard, 0.0)

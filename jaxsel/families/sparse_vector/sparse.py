@@ -1,8 +1,8 @@
 """Sparse vectors that answer "above" several times.
 
 Sparse (Dwork & Roth 2014, Algorithm 2) restarts AboveThreshold after each "above"; Lyu, Su
-& Li 2017 add noise to the threshold only once. Both are settings of one mechanism here, and so are
-the variants that release noisy answers.
+& Li 2017 add noise to the threshold only once. Both are settings of one mechanism,
+``sparse_vector``, and so are the variants that release noisy answers.
 """
 
 import functools
@@ -41,12 +41,12 @@ class Answers(NamedTuple):
     """The answers of a sparse vector.
 
     Attributes:
-      above: Int["cutoff"], the queries answered "above", in order, from 0; the number of
-        queries where there are fewer.
-      values: Float["cutoff"], the noisy answers minus the threshold that were compared
-        there; 0 unless the mechanism releases them.
-      number: Int[""]: the pattern's number in the order of ``all_patterns``, or the query
-        at which it stopped.
+      above: Int["cutoff"], the queries answered "above", in order and counted from 0; if there
+        are fewer than ``cutoff``, the rest of the entries are the number of queries.
+      values: Float["cutoff"], the noisy answers of these queries minus the threshold (without its
+        noise); 0 unless the mechanism releases them.
+      number: Int[""]: the event, which is the pattern's number in the order of ``all_patterns``,
+        or, for event "stop", the query at which it stopped.
     """
 
     above: Int[Array, "cutoff"]  # noqa: F821
@@ -172,7 +172,12 @@ def sparse_vector(
 
 
 def rewritten(core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]) -> Mechanism:
-    """A mechanism whose parameters are translated to those of a core mechanism."""
+    """The core mechanism under other parameters.
+
+    Args:
+      core: the mechanism that runs.
+      params_of: ``(data, params) -> params`` turns the new parameters into the core's.
+    """
 
     def law(data, params) -> FiniteLaw:
         assert core.law is not None
@@ -189,7 +194,7 @@ def rewritten(core: Mechanism, params_of: Callable[[Any, Any], dict[str, Any]]) 
 def sparse(
     *, relation: Changes = "general", event: Event = "pattern", method: Method = "jump"
 ) -> Mechanism:
-    """Sparse: AboveThreshold, restarted after each "above", c times.
+    """Sparse: AboveThreshold, restarted after each "above" until it was answered c times.
 
     Dwork & Roth 2014, Algorithm 2.
 
@@ -198,8 +203,8 @@ def sparse(
       event, method: as for ``sparse_vector``.
 
     Data: as for ``above_threshold``.
-    Params: "epsilon"; "cutoff" (default 1); "delta" (default 0) for advanced
-      composition; "threshold" (default 0).
+    Params: "epsilon"; "cutoff" (c, default 1); "delta" (default 0; if positive, the noise is
+      calibrated by advanced composition); "threshold" (default 0).
     Outcome: Answers.
 
     Formal guarantees (claims): SVT-Sparse, SVT-Sparse-monotone, SVT-Sparse-advanced and
@@ -231,7 +236,7 @@ def _number(outcome: Answers):
 
 
 class _State(NamedTuple):
-    """State after some queries: number of "above", noisy threshold, answers."""
+    """State after some queries: how many were "above", the threshold's noise, and the answers."""
 
     count: Array
     threshold: Array
@@ -241,6 +246,7 @@ class _State(NamedTuple):
 
 
 def _start(key: stream.Key, params, queries: int) -> _State:
+    """The state before the first query."""
     cutoff = params["counts"].shape[1] - 1
     return _State(
         jnp.int32(0),
@@ -254,11 +260,21 @@ def _start(key: stream.Key, params, queries: int) -> _State:
 def _answered_above(
     state: _State, query, value, key, params, redrawn: bool, releases_values: bool
 ) -> _State:
-    """Records an "above"; draws the next threshold if it is redrawn."""
+    """The state after an "above", with a new threshold if it is redrawn.
+
+    Args:
+      state: before it.
+      query: which query is answered "above", from 0.
+      value: its noisy level, which is released if ``releases_values``.
+      key: of the trial.
+      params: as prepared.
+      redrawn, releases_values: as of ``sparse_vector``.
+    """
     counts = jnp.asarray(params["counts"])
     queries, left = counts.shape[0] - 1, counts.shape[1] - 1 - state.count
     rest = queries - 1 - query
-    # Patterns are in lexicographic order: skip those with "below", or a lower value, here.
+    # The number of a pattern is how many precede it. Among those that agree so far, these are the
+    # patterns that say "below", or "above" with a value in a lower interval, here.
     passed = counts[rest, left]
     if releases_values:
         kind = jnp.searchsorted(params["edges"], value, side="right").astype(jnp.int32)
@@ -304,7 +320,8 @@ def _literal(redrawn, releases_values, event, key, data, params) -> Answers:
 
 def _lifted(number: noise.Ends, gap):
     """Standard Laplace noise given that it is at least ``gap``."""
-    # Above 0 the excess is exponential; otherwise the tail probability is inverted.
+    # If gap > 0, the noise beyond it is exponential, as the upper half of Laplace noise has no
+    # memory; otherwise the tail probability is inverted.
     excess = jnp.maximum(gap, 0.0) + noise.exponential(number)
     tail = noise.uniform(number) * (1.0 - 0.5 * jnp.exp(jnp.minimum(gap, 0.0)))
     nearer = jnp.maximum(jnp.minimum(tail, 1.0 - tail), _LEAST)

@@ -1,7 +1,7 @@
-"""Laws of the stopping query of a sparse vector, and of the correctness of its answers.
+"""Exact laws of where a sparse vector stops, and of whether its answers are right.
 
-By dynamic programming over the queries, with the number of "above" answered so far and
-the threshold's noise as the state.
+They are found by dynamic programming over the queries. The state is the number of "above" answered
+so far and the threshold's noise, which is replaced by the nodes of a quadrature.
 """
 
 import numpy as np
@@ -26,7 +26,8 @@ def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
       noise: of the sparse vector.
 
     Returns:
-      Float[np.ndarray, "queries+1"]: the last entry is the chance that there are fewer.
+      Float[np.ndarray, "queries+1"]: the chance of each query; the last entry is the chance that
+      fewer than ``cutoff`` queries are answered "above".
     """
     levels, noise = check_levels(levels), check_noise(noise)
     law, _ = _advance(levels, noise, np.ones((2, levels.size)))
@@ -37,8 +38,8 @@ def stopping_law(levels: npt.ArrayLike, noise: SparseNoise) -> np.ndarray:
 def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: Tolerance) -> float:
     """The exact probability that all answers are right to within alpha.
 
-    Right is "above" for a level of at least -alpha and "below" for one of at most alpha;
-    queries after the last allowed "above" are not answered.
+    "Above" is right for a level of at least -alpha, and "below" for one of at most alpha; queries
+    after the last allowed "above" get no answer, and count as right.
 
     Args:
       levels, noise: as of ``stopping_law``.
@@ -51,14 +52,16 @@ def right_probability(levels: npt.ArrayLike, noise: SparseNoise, alpha: Toleranc
 
 
 def _advance(levels: np.ndarray, noise: SparseNoise, allowed: np.ndarray):
-    """Recursion over the queries, with state [number of "above" so far, threshold's noise].
+    """Goes through the queries with state [number of "above" so far, node of threshold's noise].
 
     Args:
-      levels, noise: as above.
-      allowed: Float["2 queries"], whether "below" and "above" may be answered.
+      levels, noise: as of ``stopping_law``.
+      allowed: Float["2 queries"], 1 where "below" (first row) and "above" (second row) may be
+        answered to a query, else 0: such a sequence of answers is dropped.
 
     Returns:
-      The law of the stop, and the chance to answer everything without one.
+      Float["queries+1"], the chance to stop at each query, and last not to stop, all without an
+      answer that is not allowed; and this last entry by itself.
     """
     distinct, which = np.unique(levels, return_inverse=True)
     nodes, log_weights = quadrature_nodes(distinct, noise, levels.size)

@@ -1,8 +1,8 @@
 """The noise of the six sparse vectors of Lyu, Su & Li 2017, Figure 1.
 
-Algorithms 1 (theirs) and 2 (Dwork & Roth 2014) have the privacy they claim; Algorithm 4
-(Lee & Clifton 2014) has another; 3 (Roth 2011), 5 (Stoddard et al. 2014) and 6 (Chen et
-al. 2015) have none at all, for any number of queries without limit.
+Algorithms 1 (theirs) and 2 (Dwork & Roth 2014) have the epsilon they claim; Algorithm 4 (Lee &
+Clifton 2014) has a larger one; 3 (Roth 2011), 5 (Stoddard et al. 2014) and 6 (Chen et al. 2015)
+have no finite epsilon that holds for every number of queries.
 """
 
 import math
@@ -25,7 +25,8 @@ class Variant(NamedTuple):
       design: (epsilon, cutoff, queries) -> its noise.
       releases_values: whether "above" comes with the noisy answer that was compared.
       limited: whether it stops after ``cutoff`` answers "above".
-      proven: (epsilon, cutoff, relation) -> its pure epsilon for any number of queries.
+      proven: (epsilon, cutoff, relation) -> the pure epsilon that is proven of it for every
+        number of queries; infinite if there is none.
     """
 
     number: int
@@ -38,7 +39,7 @@ class Variant(NamedTuple):
 
 @validated
 def _halves(epsilon: Epsilon, query_units: float, cutoff: Cutoff) -> SparseNoise:
-    """Half of epsilon for the threshold, drawn once; queries have so many units of 1/epsilon."""
+    """Lap(2/epsilon) on the threshold, once, and Lap(query_units/epsilon) on queries."""
     return SparseNoise(2.0 / epsilon, query_units / epsilon, cutoff)
 
 
@@ -50,18 +51,22 @@ def _lee_clifton(epsilon: Epsilon, cutoff: Cutoff, queries: int) -> SparseNoise:
 
 @validated
 def _lee_clifton_epsilon(epsilon: Epsilon, cutoff: Cutoff, relation: Relation) -> float:
-    """(1 + 6c)/4 epsilon, (1 + 3c)/4 epsilon for monotone neighbours."""
+    """(1 + 6c)/4 epsilon, or (1 + 3c)/4 epsilon for monotone neighbours (Lyu, Su & Li 2017)."""
     weight = 6.0 if relation is Relation.GENERAL else 3.0
     return (1.0 + weight * cutoff) / 4.0 * epsilon
 
 
 def _three_quarters(epsilon: float, cutoff: int, relation: Relation) -> float:
-    """The printed epsilon, three quarters of it for monotone neighbours."""
+    """The printed epsilon, or three quarters of it for monotone neighbours.
+
+    Half of epsilon is the threshold's, and each "above" costs monotone neighbours half as much.
+    """
     del cutoff
     return epsilon if relation is Relation.GENERAL else 0.75 * epsilon
 
 
 def _none(epsilon: float, cutoff: int, relation: Relation) -> float:
+    """Infinity: no finite epsilon holds for every number of queries."""
     del epsilon, cutoff, relation
     return math.inf
 

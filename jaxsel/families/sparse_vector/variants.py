@@ -12,6 +12,7 @@ from jaxsel.language.signature import read_params
 
 
 def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechanism:
+    """The mechanism of one variant, whose parameters are epsilon and cutoff instead of scales."""
     kept = ("threshold", *(("edges",) if variant.releases_values else ()))
     core = sparse_vector(
         redrawn=redrawn, releases_values=variant.releases_values, event=event, method=method
@@ -30,10 +31,10 @@ def _variant(variant: Variant, redrawn: bool, event: str, method: str) -> Mechan
 def lyu_su_li(
     *, relation: Changes = "general", event: Event = "pattern", method: Method = "jump"
 ) -> Mechanism:
-    """Algorithm 1 (Lyu, Su & Li): the threshold gets noise once.
+    """Algorithm 1 of Lyu, Su & Li 2017, with any share of epsilon: the threshold gets noise once.
 
-    Lap(1/epsilon_1) on the threshold, Lap(2c/epsilon_2) on queries, Lap(c/epsilon_2) if
-    meant for monotone neighbours.
+    The threshold's noise is Lap(1/epsilon_1), and that of queries Lap(2c/epsilon_2), or
+    Lap(c/epsilon_2) if epsilon is meant for monotone neighbours.
 
     Args:
       relation: of the neighbours that epsilon is meant for, "general" or "monotone".
@@ -59,9 +60,9 @@ def lyu_su_li(
 
 @factory
 def dwork_roth(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
-    """Algorithm 2 (Dwork & Roth 2014): the threshold's noise is redrawn after "above".
+    """Algorithm 2 (Dwork & Roth 2014): the threshold's noise is drawn anew after each "above".
 
-    Lap(2c/epsilon) on the threshold, Lap(4c/epsilon) on queries: Sparse.
+    Lap(2c/epsilon) on the threshold, Lap(4c/epsilon) on queries: the algorithm ``sparse``.
 
     Data and params: as for ``lyu_su_li``, without "share".
 
@@ -99,9 +100,9 @@ def lee_clifton(*, event: Event = "pattern", method: Method = "jump") -> Mechani
 
 @factory
 def stoddard(*, event: Event = "pattern", method: Method = "jump") -> Mechanism:
-    """Algorithm 5 (Stoddard et al. 2014): queries are not noised, no limit. BROKEN.
+    """Algorithm 5 (Stoddard et al. 2014): no noise on queries, no limit on "above". BROKEN.
 
-    Lap(2/epsilon) on the threshold.
+    Lap(2/epsilon) on the threshold, once.
 
     Data and params: as for ``dwork_roth``; "cutoff" is of no effect.
 

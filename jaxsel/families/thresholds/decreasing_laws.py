@@ -1,8 +1,8 @@
 """Liu & Talwar (2019), Algorithm 6: a threshold that is lowered instead of giving up.
 
-The threshold is 1 - level/R. A draw that reaches it is released; after each failure the
-level rises with probability gamma, from 0 to R. Every level costs privacy again, so the
-loss grows with R (Appendix B.2).
+The threshold is 1 - level/R, and the level starts at 0. A draw that reaches the threshold is
+released; after each failure the level rises by 1 with probability gamma, and nothing is released
+once it exceeds R. Every level costs privacy again, so the loss grows with R (Appendix B.2).
 """
 
 from typing import NamedTuple
@@ -19,8 +19,8 @@ class LevelChances(NamedTuple):
     """The law of the level at which the search ends.
 
     Attributes:
-      released: Float[np.ndarray, "levels"], probability of a release at each level.
-      nothing: probability that the levels are exhausted first.
+      released: Float[np.ndarray, "levels"], probability that a run is released at each level.
+      nothing: probability that the last level is left without a release.
     """
 
     released: np.ndarray
@@ -31,8 +31,9 @@ class LevelChances(NamedTuple):
 def thresholds(levels: FewLevels) -> np.ndarray:
     """The threshold at each level, from 1 down to 0, Float["levels+1"]; 0 alone if R = 0.
 
-    Each is a rounded quotient, as a score written in decimals is, so that a score of
-    0.29 reaches level 71 of 100; R subtractions of 1/R, or 0.29 times 100, would not.
+    Each is the float64 nearest to a quotient of whole numbers, so that it equals a score that is
+    written in decimals: a score of 0.29 reaches level 71 of 100. It would not with thresholds made
+    by subtracting 1/R repeatedly, nor if 0.29 times 100 were compared with 29.
     """
     return np.arange(levels, -1, -1) / max(levels, 1)
 
@@ -43,7 +44,7 @@ def level_chances(passing: npt.ArrayLike, failing: npt.ArrayLike, gamma: Lowerin
 
     Args:
       passing: Float["levels"], P[score >= threshold] at each level, in order.
-      failing: Float["levels"], the complements.
+      failing: Float["levels"], P[score < threshold] at each level.
       gamma: chance of the next level after a failure.
 
     Raises:
@@ -66,14 +67,14 @@ def decreasing_threshold_law(
     """The exact law of what Algorithm 6 releases, on a finite base.
 
     Args:
-      probabilities, scores: of the outcomes, in any order. Scores above 1 pass at once,
-        those below 0 never.
+      probabilities, scores: Float["outcomes"], of the outcomes of one run, in any order. Scores
+        above 1 pass at every level, those below 0 at none.
       levels: R, how often the threshold is lowered; R = 0 has the threshold 0 alone.
       gamma: chance to lower the threshold after a failure.
 
     Returns:
-      Float[np.ndarray, "outcomes+1"]; "nothing" last, which has probability 0 if no
-      score is below 0.
+      Float[np.ndarray, "outcomes+1"], the probability of each outcome, and last that of
+      "nothing", which is 0 if no score is below 0.
 
     Raises:
       InputError: for a bad law, or gamma = 0 where no run passes the first level.
@@ -95,8 +96,10 @@ def decreasing_threshold_law(
 def decreasing_threshold_pure(epsilon: Epsilon, levels: Levels) -> float:
     """The pure epsilon of Algorithm 6 on scores >= 0: (2 R + 1) epsilon.
 
-    One epsilon for the released run, and two for each of R levels: one for the failure
-    that lowers the threshold, one for how often the level is left at all; the last level
-    is left at once. Attained by randomised response as gamma vanishes.
+    A level with passing probability p is left for the next one with probability (1 - p) gamma/(p (1
+    - gamma) + gamma). Numerator and denominator change by e^epsilon each, so each of the R levels
+    above the last costs two epsilons. The released run costs one more; at the last level, whose
+    threshold is 0, every run passes. Randomised response attains the sum as gamma vanishes
+    (LT-Alg6-attained).
     """
     return (2.0 * levels + 1.0) * epsilon

@@ -24,11 +24,13 @@ _COIN_TAG, _LEVEL_TAG, _OUTPUT_TAG = 0xE0, 0xE1, 0xE2
 
 
 class _Search(NamedTuple):
+    """The settings of Algorithm 6, and its law level by level."""
+
     levels: int
     gamma: float
-    above: np.ndarray
-    passing: np.ndarray
-    released: np.ndarray
+    above: np.ndarray  # ["levels labels"], P[label and score >= threshold] of one run
+    passing: np.ndarray  # ["levels"], its sums over labels
+    released: np.ndarray  # ["levels"], the probability of a release at each level
     nothing: float
 
 
@@ -40,10 +42,11 @@ def _padded(table: np.ndarray, value: float) -> np.ndarray:
 
 @factory
 def decreasing_thresholds(base: Base, *, method: Method = "jump") -> Mechanism:
-    """Draw runs until one scores at least 1 - level/R; after each failure the level
-    rises with probability gamma, from 0; nothing once it passes R.
+    """Draw runs until one scores at least 1 - level/R, and lower this threshold after failures.
 
-    Scores are meant to lie in [0, 1]; the last threshold, 0, then accepts every run.
+    The level starts at 0 and rises by 1 with probability gamma after each failure; nothing is
+    released once it exceeds R. Scores are meant to lie in [0, 1]; the last threshold, 0, then
+    accepts every run.
 
     Args:
       base: the algorithm to draw from.
@@ -54,7 +57,9 @@ def decreasing_thresholds(base: Base, *, method: Method = "jump") -> Mechanism:
     Params: the base's, and "levels" (R) and "gamma".
     Outcome: Selection; event: the released label, "none" last.
 
-    Not private beyond (2 R + 1) epsilon: claims LT-Alg6-hope, LT-Alg6-sharp.
+    On an epsilon-DP base with scores >= 0 it is (2 R + 1) epsilon-DP, and no better for every
+    gamma, instead of the 2 epsilon of Algorithm 1: claims LT-Alg6-sharp, LT-Alg6-attained and
+    LT-Alg6-hope.
 
     Raises:
       InputError: for gamma = 0 where no run reaches the threshold 1.
@@ -76,7 +81,7 @@ def decreasing_thresholds(base: Base, *, method: Method = "jump") -> Mechanism:
         prepared, base_params = base.prepare(data, rest)
         reached = np.cumsum(search.released)
         if search.nothing == 0.0:
-            reached[-1] = 2.0  # whatever rounding left of it
+            reached[-1] = 2.0  # the sum is 1 up to rounding; no uniform number may exceed it
         return prepared, {
             "base": base_params,
             "levels": np.int64(search.levels),
@@ -133,6 +138,8 @@ def _literal(base: Base, key, data, params) -> Selection:
 
 
 def _jump(base: Base, key, data, params) -> Selection:
+    # The level of the release, by inverting its distribution function; then, given the level, a run
+    # from the upper tail that reaches the threshold. The number of runs is not drawn, hence -1.
     level_key = stream.fold(key, _LEVEL_TAG)
     level = look_up.position(params["reached"], _uniform(level_key, 0))
     none = level.astype(jnp.int64) > params["levels"]

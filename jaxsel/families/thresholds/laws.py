@@ -22,8 +22,8 @@ from jaxsel.tuning.bounds.random_stopping import stopping_failure
 def threshold_steps(gamma: parameters.Gamma, slack: parameters.PositiveSlack) -> int:
     """The number of draws after which Algorithm 1 may stop (Theorem 3.1).
 
-    The least whole T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e gamma)), where slack
-    is epsilon_0.
+    It is the least whole T >= max((1/gamma) log(2/epsilon_0), 1 + 1/(e gamma)), where slack is
+    epsilon_0.
     """
     return math.ceil(max(math.log(2.0 / slack) / gamma, 1.0 + 1.0 / (math.e * gamma)))
 
@@ -60,10 +60,11 @@ def threshold_approximate(
 def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> ApproximateGuarantee:
     """The approximate privacy of Algorithm 1 with an unlimited number of draws.
 
-    It is (2 epsilon, delta/(gamma + delta (1 - gamma)))-DP. Kairouz, Oh & Viswanath (2015) split
-    the base into an epsilon-DP part and failures of probability delta. Take the stopping coins
-    first: whether a draw before the geometric stop fails does not depend on the data, and given
-    that none does the algorithm is Algorithm 1 on the epsilon-DP part.
+    It is (2 epsilon, delta/(gamma + delta (1 - gamma)))-DP. By Kairouz, Oh & Viswanath (2015) a run
+    of the base is non-private with probability delta, and a run of an epsilon-DP base otherwise.
+    Toss the stopping coins first, which makes the largest number of draws geometric. The
+    probability that one of these draws is non-private is the stated delta on all data; given that
+    none is, the algorithm is Algorithm 1 on the epsilon-DP base.
 
     Args:
       epsilon, delta: of the base.
@@ -75,7 +76,10 @@ def threshold_approximate_sharp(epsilon: float, delta: float, gamma: float) -> A
 def _draws_and_failure(
     success: float, rejected: float, gamma: float, steps: int | None
 ) -> tuple[float, float]:
-    """Expected draws and failure probability; success + rejected = 1."""
+    """The expected number of draws of Algorithm 1, and the probability that it releases nothing.
+
+    ``rejected`` is 1 - success, given separately as it may be too small to be had by subtraction.
+    """
     again, stop = rejected * (1.0 - gamma), success * (1.0 - gamma) + gamma
     if steps is None:
         return 1.0 / stop, rejected * gamma / stop
@@ -109,7 +113,7 @@ def threshold_failure_bound(
 ) -> float:
     """A bound on the probability that Algorithm 1 releases nothing: Theorem 3.1 (e).
 
-    (1 - success)(1 + slack/2) gamma/success.
+    It is (1 - success)(1 + slack/2) gamma/success.
 
     Args:
       success: P[score >= threshold].

@@ -1,9 +1,11 @@
 """Liu & Talwar (2019), Theorem D.2: selection must lose a factor of two in epsilon.
 
-K mechanisms answer 0 or 1. On D_0 all succeed with probability 1/(2 sqrt K); on D_j
-mechanism j succeeds with 1 - 1/(2 K^alpha) and the others with 1/(2 K^(1+alpha)). All D_j
-are Delta = ceil((1/2 + alpha) log(K)/epsilon) neighbours from D_0. A selection that finds
-j on D_j with probability K^-alpha, for every j, must find some j on D_0 with 1/K at most.
+K mechanisms answer 0 or 1, where 1 is a success. On data D_0 each succeeds with probability
+1/(2 sqrt K); on D_j mechanism j succeeds with probability 1 - 1/(2 K^alpha) and each of the others
+with probability 1/(2 K^(1+alpha)). Delta = ceil((1/2 + alpha) log(K)/epsilon) steps between
+neighbours lead from D_0 to each D_j. Some j is chosen on D_0 with probability at most 1/K; a
+selection that chooses this j on D_j with probability K^-alpha gains a factor of K^(1 - alpha) on
+the way, so that some step costs (1 - alpha) log(K)/Delta.
 """
 
 import math
@@ -18,7 +20,7 @@ _ROUNDING = 1e-12  # tolerance for rounding a distance up to a whole number
 
 
 class Successes(NamedTuple):
-    """Probabilities of the answer 1.
+    """The probabilities of the answer 1 in the proof of Theorem D.2.
 
     Attributes:
       start: of every mechanism on D_0.
@@ -34,9 +36,10 @@ class Successes(NamedTuple):
 
 @validated
 def packing_successes(candidates: Candidates, alpha: Alpha) -> Successes:
-    """The chances of each of K mechanisms to answer 1, on D_0 and on D_j.
+    """The chances of the K mechanisms to answer 1, on D_0 and on D_j.
 
-    1/(2 sqrt K), 1 - 1/(2 K^alpha) and 1/(2 K^(1+alpha)).
+    They are 1/(2 sqrt K) for each on D_0, 1 - 1/(2 K^alpha) for mechanism j on D_j, and
+    1/(2 K^(1+alpha)) for the others on D_j.
     """
     miss = 0.5 * candidates**-alpha
     return Successes(0.5 / math.sqrt(candidates), 1.0 - miss, miss / candidates, miss)
@@ -44,7 +47,9 @@ def packing_successes(candidates: Candidates, alpha: Alpha) -> Successes:
 
 @validated
 def packing_distance(epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha) -> int:
-    """How many neighbours D_0 is from D_j: Delta = ceil((1/2 + alpha) log(K)/epsilon).
+    """How many steps between neighbours lead from D_0 to D_j.
+
+    It is Delta = ceil((1/2 + alpha) log(K)/epsilon).
 
     Args:
       epsilon: of each mechanism.
@@ -57,7 +62,7 @@ def packing_distance(epsilon: MechanismEpsilon, candidates: Candidates, alpha: A
 
 @validated
 def packing_bound(epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha) -> float:
-    """The least privacy parameter of a weakly useful selection, (1 - alpha) log(K)/Delta.
+    """A lower bound on the epsilon of a weakly useful selection, (1 - alpha) log(K)/Delta.
 
     Args:
       epsilon, candidates, alpha: as of ``packing_distance``.
@@ -68,10 +73,11 @@ def packing_bound(epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alph
 
 @validated
 def packing_law(winner: float, loser: float, candidates: Candidates) -> np.ndarray:
-    """The law of one run of a random mechanism, best outcome first, Float["4"].
+    """The law of one run of a uniformly random mechanism, best outcome first, Float["4"].
 
-    Outcomes: success of another than j, success of j, failure of another, failure of j:
-    ties go to the lowest index, and j is the last one, which is chosen least on D_0.
+    The outcomes are success of a mechanism other than j, success of j, failure of another, and
+    failure of j. Ties go to the lowest index, and j is the last mechanism, which is the one that a
+    selection with such ties chooses least often on D_0.
 
     Args:
       winner, loser: chances of j, and of each other mechanism, to answer 1.
@@ -86,11 +92,11 @@ def packing_law(winner: float, loser: float, candidates: Candidates) -> np.ndarr
 def smallest_exponential_epsilon(
     epsilon: MechanismEpsilon, candidates: Candidates, alpha: Alpha
 ) -> float:
-    """The least parameter of an exponential mechanism that is weakly useful on D_0 and all D_j.
+    """The least epsilon of an exponential mechanism that chooses j on D_j with chance K^-alpha.
 
-    The score of a mechanism is the number of steps from D_0, up for j and down for the
-    others; the weights are exp(parameter score/2). It chooses j on D_j with probability
-    K^-alpha at log((K - 1)/(K^alpha - 1))/Delta, which the bound allows at best.
+    After s steps from D_0 to D_j the score of mechanism j is s, and that of the others -s; a
+    mechanism is chosen with weight exp(epsilon score/2). The least such epsilon is log((K -
+    1)/(K^alpha - 1))/Delta, hardly more than ``packing_bound``.
 
     Args:
       epsilon, candidates, alpha: as of ``packing_distance``.

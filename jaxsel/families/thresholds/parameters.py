@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.domains import choice, number, probability, whole
 
 METHODS = ("jump", "literal")
 
@@ -12,10 +12,13 @@ Epsilon = Annotated[float, number("of the base", at_least=0.0)]
 # e^(2 epsilon) is a number up to here.
 SmallEpsilon = Annotated[float, number("of the base", at_least=0.0, at_most=300.0)]
 Delta = Annotated[float, number("d, of the base", at_least=0.0, below=1.0)]
-Gamma = Annotated[float, number("stopping probability", above=0.0, at_most=1.0)]
+# The number of draws, about log(1/epsilon_0)/gamma, is a float.
+Gamma = Annotated[float, number("stopping probability", at_least=1e-300, at_most=1.0)]
 GammaOrZero = Annotated[float, number("stopping probability", at_least=0.0, at_most=1.0)]
 Slack = Annotated[float, number("epsilon_0", at_least=0.0, at_most=1.0)]
-PositiveSlack = Annotated[float, number("epsilon_0; sets the last draw T", above=0.0, at_most=1.0)]
+PositiveSlack = Annotated[
+    float, number("epsilon_0; sets the last draw T", at_least=1e-300, at_most=1.0)
+]
 Success = Annotated[float, number("p_1 = P[score >= threshold]", above=0.0, at_most=1.0)]
 SuccessOrZero = Annotated[float, number("P[score >= threshold]", at_least=0.0, at_most=1.0)]
 Accepted = Annotated[int, whole("how many outcomes reach the threshold", at_least=1)]
@@ -31,7 +34,8 @@ Lowering = Annotated[
     float, number("chance to lower the threshold after a failure", at_least=0.0, at_most=1.0)
 ]
 
-MechanismEpsilon = Annotated[float, positive("of each mechanism")]
+# The distance, about log(K)/epsilon, is a float.
+MechanismEpsilon = Annotated[float, number("of each mechanism", at_least=1e-300)]
 # Also beyond whole numbers: the bound is about large ones.
 Candidates = Annotated[float, number("K", at_least=2.0, at_most=1e150)]
 Alpha = Annotated[float, probability("a dominant one is found with chance K^-alpha")]

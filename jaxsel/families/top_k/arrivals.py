@@ -36,7 +36,7 @@ _FEW, _STEP = 256, 32  # candidates that are all visited; multiples of visits
 
 
 class Race(NamedTuple):
-    """A race among some of the candidates, as described on the host.
+    """A race among some of the candidates, as it is described on the host.
 
     Attributes:
       first: rank visited first.
@@ -44,8 +44,8 @@ class Race(NamedTuple):
       size: number of candidates in the race, >= 1.
       picks: number of arrivals wanted, in [1, size].
       slope: gain in log rate per vote: 1/b upwards, -1/b downwards.
-      widest: largest number of candidates, >= size: the plan is valid for every number
-        between the two (see ``wanted_among_first``).
+      widest: largest number of candidates, >= size. The plan is valid for every number from
+        ``size`` to this one (see ``wanted_among_first``).
     """
 
     first: int
@@ -63,7 +63,7 @@ class Races(NamedTuple):
       first, direction, size, picks: Int32["rows"].
       reference, slope, log_horizon: Float["rows"]: a candidate's expected number of
         arrivals before the horizon is exp((count - reference) slope + log_horizon).
-      visits: UInt32["visits"], 0, 1, ...; its length is the number of visits.
+      visits: UInt32["visits"], the numbers of the visits, 0, 1, ...
     """
 
     first: np.ndarray
@@ -80,7 +80,7 @@ class Races(NamedTuple):
 
 
 def _poisson_below(mean: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """Minus the log of a bound on P[at most ``number`` arrive], Chernoff."""
+    """Minus the log of Chernoff's bound on P[at most ``number`` arrive], where ``mean`` do."""
     number = np.minimum(number, mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.where(number > 0, number * np.log(mean / number), 0.0)
@@ -88,7 +88,7 @@ def _poisson_below(mean: np.ndarray, number: np.ndarray) -> np.ndarray:
 
 
 def _poisson_reach(mean: np.ndarray) -> np.ndarray:
-    """A number that is exceeded with probability below 2**-66, by Chernoff's bound."""
+    """A number that a Poisson number exceeds with probability below 2**-66, by Chernoff's bound."""
     low, high = mean, mean + 40.0 * np.sqrt(mean) + 200.0
     for _ in range(60):
         middle = (low + high) / 2.0
@@ -102,7 +102,7 @@ def _poisson_reach(mean: np.ndarray) -> np.ndarray:
 
 @validated
 def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: Padding = None) -> Races:
-    """The races with their horizons and numbers of visits, as the device takes them.
+    """Plans races for the device: chooses their horizons and their number of visits.
 
     Args:
       counts: Float["candidates"], descending.
@@ -184,7 +184,13 @@ def plan_races(counts: np.ndarray, races: list[Race], dtype, capacity: Padding =
 
 
 def _visits(each: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The number of visits that finds all arrivals, accepted or not; at most all candidates."""
+    """The number of visits, accepted or not, that finds all arrivals; at most all candidates.
+
+    Args:
+      each: Float["races counts"], expected arrivals before the horizon of a candidate of each
+        count.
+      sizes: Float["races counts"], how many candidates of each count race.
+    """
     mean = sizes * -np.expm1(-each)
     # Candidates at the far end whose total arrival probability is below 2**-66 need no
     # visits.
@@ -252,7 +258,7 @@ def wanted_among_first(
 
 
 def _truncated_exponential(number: noises.Ends, bound) -> Array:
-    """Standard exponential conditioned on being below ``bound``, accurate at both ends."""
+    """A standard exponential number, given that it is below ``bound``; accurate at both ends."""
     upper, t = number
     # The number is u = 1 - t or t; the value -log(1 - p u), p = 1 - exp(-bound).
     p, rest = -jnp.expm1(-bound), jnp.exp(-bound)

@@ -25,11 +25,11 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 def limited_domain_law(
     histogram: npt.ArrayLike, k: K, epsilon: AnyEpsilon, delta: Restriction, domain: DomainSize
 ) -> np.ndarray:
-    """Law of the set that limited-domain top-k releases: Float["2^m"].
+    """The law of the set that limited-domain top-k releases (Durfee & Rogers 2019): Float["2^m"].
 
-    The largest counts get Gumbel noise and so does the element "nothing more", whose count is
-    the largest one left out (0 if there is none) plus ``limited_domain_threshold``; what comes
-    before it, at most k, is released.
+    The ``domain`` largest counts get Gumbel noise, and so does the element "nothing more". Its
+    count is the largest one left out (0 if there is none) plus ``limited_domain_threshold``. The
+    candidates with larger noisy counts than this element, at most k, are released.
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
@@ -61,7 +61,7 @@ def limited_domain_law(
     out = (small[:, None] >> np.arange(domain) & 1) == 0
     rest = np.where(out, levels, -np.inf).max(axis=1, initial=stop * epsilon)
     total = np.exp(stop * epsilon - rest) + np.sum(
-        np.where(out, np.exp(levels - rest[:, None]), 0.0), axis=1
+        np.exp(np.where(out, levels - rest[:, None], -np.inf)), axis=1
     )
     stopped = race[:half] * np.exp(stop * epsilon - rest) / total
     law[masks[fewer]] = stopped[fewer]
@@ -70,7 +70,7 @@ def limited_domain_law(
 
 @validated
 def check_domain(candidates: int, k: K, domain: DomainSize) -> None:
-    """Raises InputError unless as many counts compete as are released, and no more than there are.
+    """Raises InputError unless k <= domain <= candidates.
 
     Args:
       candidates: how many there are.
@@ -85,7 +85,7 @@ def check_domain(candidates: int, k: K, domain: DomainSize) -> None:
 
 @validated
 def top_stable_law(gaps: npt.ArrayLike, settings: TopStable, k: K) -> np.ndarray:
-    """Law of the size that Top Stable releases: Float["k+1"], size 0 first.
+    """The law of the size that Top Stable releases (Carvalho et al. 2020): Float["k+1"], from 0.
 
     Sizes k, k - 1, ..., 1 are tested in this order, and the first is released for which
     max(gap - 1, 0) plus noise exceeds the noisy threshold.

@@ -16,6 +16,7 @@ from scipy import optimize
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, Picks, Slack
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError
 from jaxsel.language.base import Relation
 from jaxsel.language.domains import number, positive, whole
@@ -23,7 +24,7 @@ from jaxsel.language.signature import validated
 
 EpsilonFromZero = Annotated[float, number("of each release", at_least=0.0)]
 SquaredSensitivity = Annotated[float, positive("of all counts together")]
-Tests = Annotated[int, whole("largest number of gaps tested", at_least=1)]
+Tests = Annotated[int, whole("largest number of gaps tested", at_least=1, at_most=1e15)]
 
 # Fractions of epsilon in the authors' code: threshold noise, query noise.
 _SHARES = (0.37, 0.63)
@@ -34,9 +35,10 @@ _SHARES = (0.37, 0.63)
 
 @validated
 def pick_range(noise_scale: AnyScale, relation: Change = Relation.MONOTONE) -> float:
-    """Length of the interval that the privacy losses of one pick lie in.
+    """The length of an interval in which all privacy losses of one pick lie.
 
-    1/noise_scale if counts move in one direction, 2/noise_scale if in any (Durfee & Rogers 2019).
+    It is 1/noise_scale if all counts move in one direction, and 2/noise_scale if in any (Durfee &
+    Rogers 2019).
 
     Args:
       noise_scale: Gumbel scale of the one-shot form, in votes.
@@ -51,23 +53,24 @@ def exponential_top_k_rho(
 ) -> float:
     """The rho of zCDP of k picks with weights exp(count/noise_scale), peeled or in one shot.
 
-    A pick whose losses lie in an interval of length r is r^2/8-zCDP (Cesar & Rogers 2021,
-    Lemma 17), and picks compose: k r^2/8, r the ``pick_range``.
+    It is k r^2/8, where r is the ``pick_range``: a pick whose losses lie in an interval of length r
+    is r^2/8-zCDP (Cesar & Rogers 2021, Lemma 17), and picks compose.
 
     Args:
       noise_scale, relation: as in ``pick_range``.
       k: number of picks.
     """
-    return k * pick_range(noise_scale, relation) ** 2 / 8.0
+    return k * floats.square(pick_range(noise_scale, relation)) / 8.0
 
 
 @validated
 def exponential_top_k_scale(
     rho: parameters.AnyRho, k: Picks, relation: Change = Relation.MONOTONE
 ) -> float:
-    """Gumbel scale, in votes, at which k picks cost rho: the inverse of ``exponential_top_k_rho``.
+    """The Gumbel scale, in votes, at which k picks cost rho.
 
-    sqrt(k/(8 rho)), twice that for a relation GENERAL.
+    It is sqrt(k/(8 rho)), or twice that for the relation GENERAL: the inverse of
+    ``exponential_top_k_rho``.
 
     Args:
       rho: zCDP parameter of all picks.
@@ -82,10 +85,11 @@ def exponential_top_k_scale(
 
 @validated
 def advanced_composition(epsilon: EpsilonFromZero, times: parameters.Times, slack: Slack) -> float:
-    """Epsilon of a composition of pure or approximate DP, at an additional delta of ``slack``.
+    """The epsilon of several releases of pure or approximate DP, at an additional delta of slack.
 
-    The least of times * epsilon and times * epsilon tanh(epsilon/2) + epsilon
-    sqrt(2 times log(1/slack)) (Kairouz, Oh & Viswanath 2015, Theorem 3.4); deltas add.
+    It is the smaller one of times * epsilon and times * epsilon tanh(epsilon/2) + epsilon
+    sqrt(2 times log(1/slack)) (Kairouz, Oh & Viswanath 2015, Theorem 3.4). The deltas of the
+    releases add to this.
 
     Args:
       epsilon: of each release.
@@ -96,6 +100,7 @@ def advanced_composition(epsilon: EpsilonFromZero, times: parameters.Times, slac
 
 
 def _composed(epsilon: float, times: int, slack: float) -> float:
+    """``advanced_composition`` without checks."""
     spread = epsilon * math.sqrt(-2.0 * times * math.log(slack))
     return min(times * epsilon, times * epsilon * math.tanh(epsilon / 2.0) + spread)
 
@@ -134,11 +139,11 @@ def advanced_composition_share(epsilon: AnyEpsilon, times: parameters.Times, sla
 
 @validated
 def limited_domain_epsilon(epsilon: EpsilonFromZero, picks: Picks, slack: Slack) -> float:
-    """Epsilon of all picks of limited-domain top-k, at the delta of the restriction plus slack.
+    """The epsilon of all picks of limited-domain top-k, at the delta of the restriction plus slack.
 
-    With n picks the least of n epsilon, n epsilon tanh(epsilon/2) + epsilon
-    sqrt(2 n log(1/slack)), and n epsilon^2/2 + epsilon sqrt(n log(1/slack)/2), the last
-    by bounded range (Durfee & Rogers 2019, Theorem 1).
+    For n picks it is the least of n epsilon, n epsilon tanh(epsilon/2) + epsilon
+    sqrt(2 n log(1/slack)), and n epsilon^2/2 + epsilon sqrt(n log(1/slack)/2). The last holds as
+    picks have bounded range (Durfee & Rogers 2019, Theorem 1).
 
     Args:
       epsilon: of one pick; counts get Gumbel noise of scale 1/epsilon.
@@ -149,9 +154,10 @@ def limited_domain_epsilon(epsilon: EpsilonFromZero, picks: Picks, slack: Slack)
 
 
 def _picked(epsilon: float, picks: int, slack: float) -> float:
+    """``limited_domain_epsilon`` without checks."""
     basic = _composed(epsilon, picks, slack)
     spread = epsilon * math.sqrt(-0.5 * picks * math.log(slack))
-    return min(basic, picks * epsilon**2 / 2.0 + spread)
+    return min(basic, picks * floats.square(epsilon) / 2.0 + spread)
 
 
 @validated
@@ -171,7 +177,8 @@ def limited_domain_threshold(
 ) -> float:
     """By how many votes the element "nothing more" exceeds the largest count left out.
 
-    1 + log(domain/delta)/epsilon, before Gumbel noise of scale 1/epsilon (Durfee & Rogers 2019).
+    It is 1 + log(domain/delta)/epsilon, before Gumbel noise of scale 1/epsilon is added (Durfee &
+    Rogers 2019).
 
     Args:
       epsilon: of one pick.
@@ -185,10 +192,10 @@ def limited_domain_threshold(
 
 
 class TopStable(NamedTuple):
-    """Settings of Top Stable.
+    """Settings of Top Stable (Carvalho et al. 2020).
 
     Attributes:
-      threshold: the threshold for the noisy distance to instability.
+      threshold: with which, after noise, the noisy distance max(gap - 1, 0) is compared.
       threshold_scale: Laplace scale of the noise on the threshold, drawn once.
       query_scale: Laplace scale of the noise on each distance.
       delta_query: delta_q, failure probability that sets the threshold.
@@ -215,7 +222,8 @@ def top_stable(epsilon: AnyEpsilon, delta: parameters.DeltaOfAll, tests: Tests) 
     """
     parameters.check_noise_scale(1.0 / epsilon)
     first, second = _SHARES[0] * epsilon, _SHARES[1] * epsilon
-    # c = 2 epsilon_1/epsilon_2; a test errs if its noise exceeds the threshold's.
+    # c = 2 epsilon_1/epsilon_2. A test errs if its noise exceeds that of the threshold too far;
+    # ``total`` is the delta of all tests.
     c = 2.0 * first / second
 
     def total(log_query: float) -> float:
@@ -235,11 +243,12 @@ def top_stable(epsilon: AnyEpsilon, delta: parameters.DeltaOfAll, tests: Tests) 
 def labels_renyi(
     order: npt.ArrayLike, noise_scale: AnyScale, squared_sensitivity: SquaredSensitivity
 ) -> np.ndarray:
-    """Renyi bound of PATE on many labels, order * squared_sensitivity/(2 noise_scale^2).
+    """A bound on the Renyi divergence of PATE with Gaussian noise on the votes for many labels.
 
-    One teacher is added or removed. With m labels a teacher's votes have squared l2 norm
-    at most m; with votes scaled down to an l1 norm of at most tau, at most tau (and less
-    than tau unless exactly tau labels are voted for).
+    It is order * squared_sensitivity/(2 noise_scale^2), for one teacher who is added or removed.
+    The votes of a teacher for m labels have a squared l2 norm of at most m. Votes that are scaled
+    down to an l1 norm of at most tau have one of at most tau, and of less unless the teacher votes
+    for exactly tau labels.
 
     Args:
       order: in (0, inf], any shape.

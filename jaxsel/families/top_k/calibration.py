@@ -1,7 +1,7 @@
 """Noise for a target (epsilon, delta) over several releases (Zhu & Wang 2022, Section 5).
 
-delta is split: one part is the failure probability of the tests, over all releases
-together, the rest is for the conversion from concentrated or Renyi differential privacy.
+delta is split. One part is for the failure of tests, in all releases together; the rest is for the
+conversion from concentrated or Renyi differential privacy.
 """
 
 import math
@@ -35,7 +35,7 @@ TestShare = Annotated[float, probability("of delta, that the tests may fail with
 
 
 class StableTopK(NamedTuple):
-    """StableTopK for a target, each number for ONE release.
+    """The settings of StableTopK for a target (epsilon, delta); each number is of ONE release.
 
     Attributes:
       rho: zCDP parameter.
@@ -73,7 +73,10 @@ def largest_rho(epsilon: AnyEpsilon, delta: AnyDelta, *, conversion: OfZcdp = "z
 
 
 def _last_below(cost: Callable[[float], float], target: float, low: float, step: float):
-    """The largest x >= low with cost(x) <= target, to a relative 1e-12; cost(low) <= target."""
+    """The largest x >= low with cost(x) <= target, to a relative 1e-12.
+
+    The cost must increase, and cost(low) must be at most the target; ``step`` is the first try.
+    """
     high = low + step
     while cost(high) <= target:
         low, step = high, 2.0 * step
@@ -86,7 +89,14 @@ def _last_below(cost: Callable[[float], float], target: float, low: float, step:
 def _crossing(
     cost: Callable[[float], float], target: float, meets: float, exceeds: float, to: float
 ) -> float:
-    """The point, to a relative ``to``, at which a monotone cost meets the target."""
+    """The point, to a relative ``to``, at which a monotone cost meets the target.
+
+    Args:
+      cost: a monotone function.
+      target: of the cost.
+      meets, exceeds: points at which the cost is at most the target, and above it.
+      to: the relative precision. The cost of the point returned is at most the target.
+    """
 
     def excess(x: float) -> float:
         return min(cost(x), 4.0 * target) - target  # an infinite cost has no secant
@@ -111,7 +121,7 @@ def stable_top_k_calibration(
 ) -> StableTopK:
     """The least noise of StableTopK for which all releases are (epsilon, delta)-DP.
 
-    The form with a given k takes the same rho.
+    StableTopK with a given k (Algorithm 3) takes the same rho.
 
     Args:
       epsilon, delta: of all releases together.

@@ -1,8 +1,8 @@
 """Top-k selection with high confidence: Cohen et al. 2022, Theorem 6.
 
-Peeling by exponential mechanisms is run N times, N uniform on 0..T; each time the gap
-of its set, max of the scores outside minus min of those inside, is noised; the set with
-the smallest noisy gap is released. Peeling alone is the baseline.
+Peeling by exponential mechanisms is run N times, with N uniform on 0..T. The gap of a set is the
+largest score outside it minus the smallest one inside; each run adds noise to the gap of its set,
+and the set with the smallest noisy gap is released. Peeling alone is the baseline.
 """
 
 import math
@@ -16,14 +16,17 @@ from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.families.top_k.baselines import advanced_composition_share
 from jaxsel.families.top_k.laws import check_top_k, set_size, top_k_set_law
 from jaxsel.families.top_k.parameters import AnyEpsilon, Beta, DeltaOfAll, EpsilonOfAll, K
-from jaxsel.host.errors import check_finite
-from jaxsel.language.domains import positive, probability, whole
+from jaxsel.host.errors import InputError, check_finite
+from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import beta_binomial
 
-AnyBeta = Annotated[float, probability("chance of failure")]
-Many = Annotated[float, positive("how many candidates there are")]
-Candidates = Annotated[int, whole("how many candidates there are", at_least=1)]
+# The quotient of the numbers of candidates and of rounds by it is a float.
+AnyBeta = Annotated[float, number("chance of failure", at_least=1e-150, below=1.0)]
+Many = Annotated[float, number("how many candidates there are", above=0.0, at_most=1e100)]
+# All their sets are listed.
+Candidates = Annotated[int, whole("how many candidates there are", at_least=1, at_most=20)]
+_MOST_ROUNDS = 10**6
 
 _REACH = 42.0  # scales of Laplace noise, beyond which the tail is below 1e-18
 
@@ -33,11 +36,11 @@ class ConfidentTopK(NamedTuple):
 
     Attributes:
       k: size of the set.
-      round_epsilon: of each of the k exponential mechanisms of one run.
-      gap_scale: of the Laplace noise on the gap.
-      offset: added to the noisy gap.
+      round_epsilon: epsilon of each of the k exponential mechanisms of one run.
+      gap_scale: scale of the Laplace noise on the gap.
+      offset: is added to the noisy gap; it plays no role in which set is released.
       most_runs: T; the number of runs is uniform on 0..T.
-      pure: whether k round_epsilon is within the budget, so that delta is 0.
+      pure: whether the k rounds need no delta, as k round_epsilon is within their part of epsilon.
     """
 
     k: int
@@ -52,9 +55,10 @@ class ConfidentTopK(NamedTuple):
 def confident_settings(epsilon: EpsilonOfAll, delta: DeltaOfAll, beta: Beta, k: K) -> ConfidentTopK:
     """Settings of Theorem 6 for (epsilon, delta)-DP, with its proof corrected (CL-E10).
 
-    T = ceil(4/beta); a run costs (epsilon/3, delta/T): epsilon/6 for k rounds, by pure
-    or advanced composition (Kairouz, Oh & Viswanath 2015), and epsilon/6 for the gap,
-    whose sensitivity is 2: scale 12/epsilon. Offset (12/epsilon) log(2 T/beta).
+    There are at most T = ceil(4/beta) runs, of (epsilon/3, delta/T) each. The k rounds of a run get
+    epsilon/6, by pure or advanced composition (Kairouz, Oh & Viswanath 2015). The gap, whose
+    sensitivity is 2, gets epsilon/6, hence noise of scale 12/epsilon. The offset is (12/epsilon)
+    log(2 T/beta).
 
     Args:
       epsilon, delta: of the whole release.
@@ -73,10 +77,10 @@ def confident_settings(epsilon: EpsilonOfAll, delta: DeltaOfAll, beta: Beta, k: 
 def confident_settings_printed(
     epsilon: EpsilonOfAll, delta: DeltaOfAll, beta: Beta, k: K
 ) -> ConfidentTopK:
-    """Settings of Theorem 6 as its proof prints them, too little noise on the gap (CL-E10).
+    """Settings of Theorem 6 as its proof prints them, with too little noise on the gap (CL-E10).
 
-    Lap(epsilon/6) read as scale 6/epsilon, T = ceil(20/delta), rounds of
-    epsilon/(40 sqrt(k log(1/delta))), offset 13 log(1/beta)/epsilon.
+    The printed Lap(epsilon/6) is read as Laplace noise of scale 6/epsilon. T is ceil(20/delta), a
+    round has epsilon/(40 sqrt(k log(1/delta))), and the offset is 13 log(1/beta)/epsilon.
 
     Args:
       epsilon, delta, beta, k: as in ``confident_settings``.
@@ -93,8 +97,8 @@ def confident_settings_printed(
 def peeling_gap_bound(candidates: Many, k: K, round_epsilon: AnyEpsilon, beta: AnyBeta) -> float:
     """A bound that the gap of a peeled set exceeds with probability at most beta.
 
-    (2/round_epsilon) log(candidates k/beta), for scores of sensitivity 1 (Cohen et al. 2022,
-    Section 1.4.2, with the factor 2).
+    It is (2/round_epsilon) log(candidates k/beta), for scores of sensitivity 1 (Cohen et al. 2022,
+    Section 1.4.2, where the factor 2 is missing: CL-E18).
 
     Args:
       candidates: how many there are.
@@ -108,8 +112,9 @@ def peeling_gap_bound(candidates: Many, k: K, round_epsilon: AnyEpsilon, beta: A
 def confident_gap_bound(candidates: float, settings: ConfidentTopK) -> float:
     """A bound that the released gap exceeds, or no set is released, with probability at most beta.
 
-    One run's noisy gap stays below it with probability 1/2: the gap fails a bound at
-    1/4, the noise exceeds log 2 scales with probability 1/4.
+    With probability at least 1/2 the noisy gap of one run stays below this bound less the offset:
+    the gap exceeds ``peeling_gap_bound`` with probability at most 1/4, and the noise exceeds log 2
+    scales with probability 1/4.
 
     Args:
       candidates: how many there are.
@@ -130,7 +135,7 @@ def subsets(candidates: Candidates, k: K) -> np.ndarray:
 
 
 def set_gaps(scores: npt.ArrayLike, k: int) -> np.ndarray:
-    """The largest score outside less the least inside, of each set in ``subsets``: Float["sets"].
+    """The largest score outside minus the least inside, of each set in ``subsets``: Float["sets"].
 
     Raises:
       InputError: unless k is below the number of scores.
@@ -145,10 +150,11 @@ def set_gaps(scores: npt.ArrayLike, k: int) -> np.ndarray:
 def smallest_gap_law(
     gaps: npt.ArrayLike, weights: npt.ArrayLike, settings: ConfidentTopK
 ) -> np.ndarray:
-    """Exact law of the outcome with the smallest noisy gap in N runs, nothing last.
+    """The exact law of the outcome with the smallest noisy gap in N runs; "nothing" is last.
 
-    With F the distribution function of one run's noisy gap and f the generating
-    function of N: the integral over y of w_i Lap(y - gap_i) f'(1 - F(y)).
+    Outcome i has the probability of the integral over y of w_i Lap(y - gap_i) f'(1 - F(y)), where
+    w_i is its weight, F the distribution function of one run's noisy gap, and f the generating
+    function of N.
 
     Args:
       gaps: Float["outcomes"], the gap of each.
@@ -156,7 +162,7 @@ def smallest_gap_law(
       settings: of the noise and of N; the offset plays no role.
 
     Returns:
-      Float["outcomes + 1"], absolute error about 1e-12.
+      Float["outcomes + 1"], with an absolute error of about 1e-12.
     """
     gaps, weights = check_finite("gaps", gaps), check_finite("weights", weights)
     scale = settings.gap_scale
@@ -177,11 +183,14 @@ def smallest_gap_law(
 
 
 def confident_top_k_law(scores: npt.ArrayLike, settings: ConfidentTopK) -> np.ndarray:
-    """Exact law of the released set, nothing last: Float["sets + 1"], see ``subsets``.
+    """The exact law of the released set, in the order of ``subsets``; "nothing" is last.
 
     Args:
       scores: Float["m"], at most ``laws.MAX_CANDIDATES``.
       settings: of Theorem 6.
+
+    Returns:
+      Float["sets + 1"].
     """
     gaps = set_gaps(scores, settings.k)
     levels = check_finite("scores", scores) * (settings.round_epsilon / 2.0)
@@ -193,7 +202,9 @@ def confident_top_k_law(scores: npt.ArrayLike, settings: ConfidentTopK) -> np.nd
 
 
 def _log_hit(lead: float, candidates: float, k: int, round_epsilon: float) -> float:
-    """log P[k rounds pick exactly the k candidates that lead m - k others by ``lead``]."""
+    """The log probability that k rounds pick just the k candidates that lead all others by lead."""
+    if k > min(candidates, _MOST_ROUNDS):
+        raise InputError(f"k is {k}; it must be at most the candidates, and {_MOST_ROUNDS}")
     left = np.arange(k, 0, -1, dtype=np.float64)
     others = (candidates - k) * math.exp(-round_epsilon * lead / 2.0)
     return -float(np.sum(np.log1p(others / left)))
@@ -211,9 +222,10 @@ def _least_lead(failing, beta: float, high: float) -> float:
 
 @validated
 def peeling_lead(candidates: Many, k: K, round_epsilon: AnyEpsilon, beta: AnyBeta) -> float:
-    """The least lead of the best k with which peeling picks just them with probability 1 - beta.
+    """The least lead of the best k at which peeling picks just them with probability 1 - beta.
 
-    Exact, in units of the scores' sensitivity, where the best k lead all others by as much.
+    It is exact, and in units of the scores' sensitivity. The best k have equal scores, and so have
+    the others.
 
     Args:
       candidates, k, round_epsilon: as in ``peeling_gap_bound``.
@@ -227,9 +239,10 @@ def peeling_lead(candidates: Many, k: K, round_epsilon: AnyEpsilon, beta: AnyBet
 
 @validated
 def confident_lead(candidates: Many, settings: ConfidentTopK, beta: AnyBeta) -> float:
-    """The least lead of the best k with which just they are released with probability 1 - beta.
+    """The least lead of the best k at which just they are released with probability 1 - beta.
 
-    Exact, in units of the scores' sensitivity; inf if nothing is released more often than beta.
+    It is as in ``peeling_lead``, but of Theorem 6's algorithm; inf if the probability that there is
+    no run, and nothing is released, is at least beta.
 
     Args:
       candidates: how many there are.

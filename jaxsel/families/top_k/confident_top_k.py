@@ -49,6 +49,7 @@ class ConfidentSet(NamedTuple):
 
 
 def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
+    """The largest score outside the chosen set minus the least one inside."""
     outside = jnp.where(chosen, -jnp.inf, scores).max()
     return outside - jnp.where(chosen, scores, jnp.inf).min()
 
@@ -57,7 +58,9 @@ def _gap(scores: Array, chosen: Bool[Array, " m"]) -> Array:
 def confident_top_k(
     *, events: parameters.Events = "sets", settings: parameters.Constants = "corrected"
 ) -> Mechanism:
-    """Draws N sets, N uniform on 0..T; releases the one with the smallest noisy gap.
+    """Draws N sets by peeling, with N uniform on 0..T; releases the one of smallest noisy gap.
+
+    Cohen et al. 2022, Theorem 6; see ``confident_laws``.
 
     Args:
       events: "sets" (at most 12 candidates) or "hits" among the true top k.

@@ -2,12 +2,12 @@
 
 A histogram counts the votes of users for m candidates; a user votes for any of them, and
 neighbours differ in one user. The gap q_j is the j-th largest count minus the next. One
-user changes every gap by at most 1, gaps in different directions at once.
+user changes every gap by at most 1; some gaps may rise while others fall.
 
 Three steps are accounted for: selecting the size k of the set by noisy gaps, testing the
 gap at k before the set is released, and peeling by exponential mechanisms. A test fails
-with a small probability, hence delta-approximate Renyi DP (Definition 5):
-conditional on events of probability at least 1 - failure the Renyi bound holds.
+with a small probability, so that the guarantee is delta-approximate Renyi DP (Definition 5): a
+Renyi bound that holds conditionally on events of probability at least 1 - failure.
 """
 
 import math
@@ -31,6 +31,7 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.families.top_k import parameters
 from jaxsel.families.top_k.baselines import pick_range
 from jaxsel.families.top_k.parameters import AnyEpsilon, AnyScale, Change, DeltaT, Test
+from jaxsel.host import floats
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.language.base import Relation
 from jaxsel.language.signature import validated
@@ -39,10 +40,13 @@ from jaxsel.language.signature import validated
 class ApproximateRenyiCurve(NamedTuple):
     """delta-approximate Renyi DP at every order (Zhu & Wang 2022, Definition 5).
 
+    For each pair of inputs there are two events, one on each input, of probability at least 1 -
+    failure.
+
     Attributes:
-      renyi: order in (1, inf] -> bound on both Renyi divergences of the output laws
-        conditional on two events, one per input.
-      failure: delta; each event has probability at least 1 - failure.
+      renyi: order in (1, inf] -> bound on both Renyi divergences between the output laws
+        conditional on these events.
+      failure: delta.
     """
 
     renyi: RenyiCurve
@@ -52,7 +56,7 @@ class ApproximateRenyiCurve(NamedTuple):
 def compose_curves(*parts: ApproximateRenyiCurve, times: int = 1) -> ApproximateRenyiCurve:
     """The guarantee of all parts, run one after another: curves and failures add.
 
-    Zhu & Wang 2022, Lemma 16.
+    Zhu & Wang 2022, Lemma 16: adaptive composition.
 
     Args:
       parts: the guarantees, each for every result of those before.
@@ -104,11 +108,11 @@ def approximate_renyi_to_epsilon(
 
 @validated
 def largest_gap_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
-    """Renyi bound of selecting the size by the largest gap with Gumbel(2/epsilon) noise.
+    """The Renyi bound of selecting the size by the largest gap with Gumbel(2/epsilon) noise.
 
-    Proposition 7: at order a the less of epsilon^2 a/8 and the divergence of randomised
-    response, log((sinh(a epsilon) - sinh((a - 1) epsilon))/sinh(epsilon))/(a - 1), which is
-    epsilon at order inf.
+    Zhu & Wang 2022, Proposition 7: at order a it is the smaller one of epsilon^2 a/8 and the
+    divergence of randomised response, log((sinh(a epsilon) - sinh((a - 1) epsilon))/sinh(epsilon))/
+    (a - 1), which is epsilon at order inf.
 
     Args:
       order: > 1, inf allowed, any shape.
@@ -116,18 +120,19 @@ def largest_gap_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
     """
     order = np.asarray(order, dtype=np.float64)
     pure = randomised_response_renyi(order, epsilon)
-    return np.minimum(epsilon**2 / 8.0 * order, pure)[()]
+    with np.errstate(over="ignore"):  # inf where it is no float
+        return np.minimum(floats.square(epsilon) / 8.0 * order, pure)[()]
 
 
 @validated
 def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -> np.ndarray:
-    """Sharp Renyi bound of a mechanism whose privacy losses lie in an interval of length epsilon.
+    """The sharp Renyi bound if all privacy losses lie in an interval of length epsilon.
 
-    Such is Algorithm 1 (Durfee & Rogers 2019). The divergence is largest for two outcomes with
-    losses t - epsilon and t (Dong, Durfee & Rogers 2020). With a the order, A = e^epsilon -
-    e^(-(a-1) epsilon) and B = 1 - e^(-(a-1) epsilon), the moment of such a pair is
-    (A e^((a-1) t) - B e^(a t))/(e^epsilon - 1), largest at e^t = (a - 1) A/(a B). Never
-    above ``largest_gap_renyi``.
+    They do for Algorithm 1 of Zhu & Wang 2022 (Durfee & Rogers 2019). The divergence is largest for
+    two outcomes with losses t - epsilon and t (Dong, Durfee & Rogers 2020). With a the order, A =
+    e^epsilon - e^(-(a-1) epsilon) and B = 1 - e^(-(a-1) epsilon), the moment of such a pair is
+    (A e^((a-1) t) - B e^(a t))/(e^epsilon - 1), which is largest at e^t = (a - 1) A/(a B). The
+    bound is never above ``largest_gap_renyi``.
 
     Args:
       order: > 1, inf allowed, any shape.
@@ -136,9 +141,10 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -
     order = np.asarray(order, dtype=np.float64)
     bound = np.asarray(largest_gap_renyi(order, epsilon))
     # Where the differences below would cancel, epsilon^2 a/8 is equally tight.
-    plain = np.isinf(order) | (order * epsilon < 0.01) | (order <= 1.0)
-    a = np.where(plain, 2.0, order)
-    high, low = np.log(-np.expm1(-a * epsilon)), np.log(-np.expm1(-(a - 1.0) * epsilon))
+    with np.errstate(over="ignore"):  # a product that is no float leaves no more than e^-inf
+        plain = np.isinf(order) | (order * epsilon < 0.01) | (order <= 1.0)
+        a = np.where(plain, 2.0, order)
+        high, low = np.log(-np.expm1(-a * epsilon)), np.log(-np.expm1(-(a - 1.0) * epsilon))
     t = epsilon + np.log1p(-1.0 / a) + high - low
     value = t + (high - np.log(a) - math.log(-math.expm1(-epsilon))) / (a - 1.0)
     # Rounded up, since the terms of order epsilon cancel.
@@ -150,11 +156,11 @@ def largest_gap_bounded_range_renyi(order: npt.ArrayLike, epsilon: AnyEpsilon) -
 def peeled_curve(
     noise_scale: AnyScale, k: parameters.Picks, relation: Change = Relation.MONOTONE
 ) -> ApproximateRenyiCurve:
-    """Renyi bound of k picks with weights exp(count/noise_scale), peeled or in one shot.
+    """The Renyi bound of k picks with weights exp(count/noise_scale), peeled or in one shot.
 
-    The privacy losses of a pick lie in an interval of length ``baselines.pick_range``; its sharp
-    bound is ``largest_gap_bounded_range_renyi``, and picks compose. Never above order times
-    ``baselines.exponential_top_k_rho``.
+    The privacy losses of a pick lie in an interval of length ``baselines.pick_range``, so that its
+    sharp bound is ``largest_gap_bounded_range_renyi``; picks compose. The result is never above
+    order times ``baselines.exponential_top_k_rho``.
 
     Args:
       noise_scale: Gumbel scale of the one-shot form, in votes.
@@ -175,20 +181,21 @@ def noisy_gap_renyi(
     *,
     sharp: bool = False,
 ) -> np.ndarray:
-    """Renyi bound of selecting the size by noisy gaps with any noise.
+    """The Renyi bound of selecting the size by noisy gaps, for each kind of noise.
 
-    Gaussian and Laplace noise have the noise's bound for a shift by 2 plus log(m)/(order - 1)
-    (Theorem 8; Corollary 9: 2 order/s^2 + log(m)/(order - 1)); Laplace noise that of
-    (2/noise_scale)-DP, if it is less. Gumbel noise has the bound of Proposition 7, exponential
-    noise (permute-and-flip) that of pure DP, both with epsilon = 2/noise_scale and no m.
+    With Gaussian or Laplace noise it is the Renyi divergence of the noise for a shift by 2, plus
+    log(m)/(order - 1) (Zhu & Wang 2022, Theorem 8); for Gaussian noise of deviation s that is 2
+    order/s^2 + log(m)/(order - 1) (Corollary 9). With Laplace noise it is at most the bound of
+    (2/noise_scale)-DP. With Gumbel noise it is that of Proposition 7, and with exponential noise
+    (permute-and-flip) that of pure DP, both with epsilon = 2/noise_scale and without m.
 
     Args:
       order: > 1, inf allowed, any shape.
       noise: "gumbel", "gaussian", "laplace" or "exponential".
       noise_scale: of the noise on each gap, in votes.
-      candidates: m; with the sizes restricted to 1, ..., k-bar, k-bar in its place.
-      sharp: log(m - 1) in place of log(m): only m - 1 gaps compete (R-ZW-3). With a
-        restriction to k-bar sizes all of them compete, so give k-bar + 1.
+      candidates: m; if the sizes are restricted to 1, ..., k-bar, this is k-bar.
+      sharp: whether to take log(m - 1) in place of log(m), as only m - 1 gaps compete (R-ZW-3).
+        If the sizes are restricted to k-bar, all k-bar gaps compete, so give k-bar + 1 for m.
     """
     order = np.asarray(order, dtype=np.float64)
     if noise == "gumbel":
@@ -212,8 +219,9 @@ def gap_test_curve(
 ) -> ApproximateRenyiCurve:
     """The guarantee of releasing a set if its gap passes a noisy test (Algorithms 4 and 5).
 
-    delta_t-approximate Renyi DP with the curve of the Gaussian mechanism, order/(2
-    noise_scale^2), or of the Laplace mechanism, for a sensitivity of 1 (Lemma 18, Corollary 19).
+    It is delta_t-approximate Renyi DP, with the curve of the Gaussian mechanism, order/(2
+    noise_scale^2), or of the Laplace mechanism, for a sensitivity of 1 (Zhu & Wang 2022, Lemma 18
+    and Corollary 19).
 
     Args:
       noise_scale: standard deviation, or Laplace scale, of the noise, in votes.
@@ -228,13 +236,15 @@ def gap_test_curve(
 def stable_top_k_curve(
     rho: parameters.AnyRho, delta_t: DeltaT, *, as_zcdp: bool = True
 ) -> ApproximateRenyiCurve:
-    """The guarantee of StableTopK, delta_t-approximate rho-zCDP (Algorithm 2, Theorem 11).
+    """The guarantee of StableTopK, delta_t-approximate rho-zCDP.
+
+    Zhu & Wang 2022, Algorithm 2 and Theorem 11.
 
     Args:
-      rho: half selects the size (epsilon = 2 sqrt(rho)), half tests the gap.
+      rho: of the whole; half is for selecting the size (epsilon = 2 sqrt(rho)), half for the test.
       delta_t: failure probability of the test.
-      as_zcdp: rho * order as in the theorem; False adds the sharper curve of the
-        selection (``largest_gap_bounded_range_renyi``) and rho/2 * order.
+      as_zcdp: whether the curve is rho * order, as in the theorem. If not, it is the sum of the
+        sharper curve of the selection (``largest_gap_bounded_range_renyi``) and rho/2 * order.
     """
     if as_zcdp:
         return ApproximateRenyiCurve(lambda order: rho * np.asarray(order), delta_t)
@@ -255,9 +265,10 @@ def stable_top_k_variant_curve(
     test: Test = "gaussian",
     sharp: bool = False,
 ) -> ApproximateRenyiCurve:
-    """The guarantee of StableTopK with noises of any law: selection and test, composed.
+    """The guarantee of StableTopK with other noises: that of its selection and test, composed.
 
-    The Gaussian variant of the multi-label experiment has selection = test = "gaussian".
+    The Gaussian variant of Zhu & Wang's experiment with many labels has selection = test =
+    "gaussian".
 
     Args:
       selection_scale, candidates, selection, sharp: see ``noisy_gap_renyi``.
@@ -275,6 +286,7 @@ def stable_top_k_variant_curve(
 def fixed_top_k_curve(rho: float, delta_t: float) -> ApproximateRenyiCurve:
     """The guarantee of StableTopK with a given k, delta_t-approximate rho-zCDP.
 
-    Algorithm 3, Theorem 12: a quarter of rho selects the size, a quarter tests the gap, half peels.
+    Zhu & Wang 2022, Algorithm 3 and Theorem 12: a quarter of rho is for selecting the size, a
+    quarter for testing the gap, and half for peeling.
     """
     return stable_top_k_curve(rho, delta_t)

@@ -33,7 +33,14 @@ def _released(
     params: dict[str, Any],
     proven: Callable[[Pair], Guarantee | None] | None = None,
 ) -> Trial:
-    """A mechanism that releases a set, or its size, on histograms that differ in one user."""
+    """The trial of a mechanism that releases a set, or its size; pairs differ in one user.
+
+    Args:
+      made: makes the mechanism.
+      histogram: Float["candidates"], the counts.
+      params: of the mechanism.
+      proven: the guarantee of a pair, if there is one.
+    """
     k = params.get("k")
 
     def one_more_user():
@@ -89,7 +96,7 @@ def largest_gap(
         return largest_gap(noise=noise, method=method, precision=precision)
 
     def by_noise(pair):
-        """Follows from the settings, not from the scale that is drawn, which may be wrong."""
+        """The guarantee that the settings promise, whatever scale of noise the sampler has."""
         if noise == "gaussian":
             return None
         stated = 2.0 / noise_scale if epsilon is None and noise_scale else epsilon or _EPSILON
@@ -237,7 +244,7 @@ def exponential_top_k(
     params = {"k": k} | (supplied(rho=rho, noise_scale=noise_scale) or {"rho": _RHO})
 
     def of_picks(pair):
-        """Follows from the settings, not from the scale that is drawn, which may be wrong."""
+        """The guarantee that the settings promise, whatever scale of noise the sampler has."""
         if "rho" not in params:
             return guarantee("BASE-EM-pure", **params)
         return guarantee("BASE-EM-rho-pure", **params, changes=relation)
@@ -305,8 +312,8 @@ def top_stable_published_code(
     method: OneMethod = "literal",
     precision: Precision = "tail",
 ):
-    """BROKEN: Top Stable that reads each gap one place too low, as in its authors' code; a
-    set may change where the gap it reads is large."""
+    """BROKEN: test the gaps of Top Stable one place too low, as in its authors' code; a set may
+    change although the gap that is tested is large."""
 
     def made():
         from jaxsel.families.top_k.top_stable import top_stable_sets
@@ -365,8 +372,8 @@ def confident_top_k(
     settings: parameters.Constants = "corrected",
     method: OneMethod = "literal",
 ):
-    """Draw several top-k sets by exponential mechanisms and release that of the smallest
-    noisy gap (Cohen et al. 2022, Theorem 6)."""
+    """Draw several top-k sets by exponential mechanisms and release the one of the smallest noisy
+    gap (Cohen et al. 2022, Theorem 6)."""
 
     def made():
         from jaxsel.families.top_k.confident_top_k import confident_top_k
@@ -381,7 +388,7 @@ def confident_top_k(
         yield "top", scores, scores + top, Relation.MONOTONE, "the best gain on all others"
 
     def few_rounds(pair):
-        """Pure where the epsilons of k rounds add up to at most epsilon/6."""
+        """The pure guarantee, if the epsilons of the k rounds add up to at most epsilon/6."""
         if settings == "printed" or not confident_settings(epsilon, delta, beta, k).pure:
             return None
         return guarantee("CL-Thm6-pure", epsilon=epsilon)

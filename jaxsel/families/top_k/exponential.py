@@ -32,11 +32,11 @@ class _Settings(NamedTuple):
 
 
 def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candidates"]:
-    """The largest levels after standard Gumbel noise on each, as many as ``picks``.
+    """Which levels are the ``picks`` largest after standard Gumbel noise on each.
 
     Args:
       key: of the trial.
-      levels: Float["candidates"], in units of the noise.
+      levels: Float["candidates"], counts in units of the noise.
       picks: how many, Int[Array, ""].
       inside: Bool["candidates"], which compete; None for all.
       precision: of the draws.
@@ -47,7 +47,7 @@ def noisy_top(key, levels, picks, inside, precision: str) -> Bool[Array, " candi
 
 
 def _peeled(key, levels, picks, precision: str) -> Bool[Array, " candidates"]:
-    """Picks one by one, fresh noise for every pick."""
+    """Picks candidates one by one, with fresh Gumbel noise on all for every pick."""
 
     def pick(number, gone):
         here = stream.at_round(key, number)
@@ -70,7 +70,7 @@ def exponential_top_k(
     events: parameters.Events = "hits",
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    """Releases k candidates picked by exponential mechanisms (EM-CDP).
+    """Releases k candidates picked by exponential mechanisms (EM-CDP of Zhu & Wang 2022).
 
     Args:
       method: "arrivals" costs about k draws for any number of candidates, and gives only

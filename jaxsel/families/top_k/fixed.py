@@ -1,7 +1,7 @@
 """StableTopK with a given size of the set (Zhu & Wang 2022, Algorithm 3).
 
-A size near k with a large gap is selected and tested; if it passes, exponential mechanisms
-add candidates to its set or choose within it, and if not they choose all candidates.
+A size near k with a large gap is selected and tested. If it passes, exponential mechanisms add
+candidates to the set of this size, or choose k within it; if it does not pass, they choose all k.
 """
 
 from typing import Any, NamedTuple
@@ -72,9 +72,9 @@ def fixed_top_k(
       method: "arrivals" costs about k draws for any number of candidates, and gives only
         the number of hits; "literal" makes one draw per candidate and holds all candidates
         of a block of trials in memory (give it a small ``block_size``). The law is the same.
-      beyond: if a larger set passes: "keep" peels k of it, "drop" peels those to be
-        dropped, "fewer" the one with fewer picks. Only with "keep" is the outcome never
-        worse than peeling with half the budget (claim ZW-Thm12-utility).
+      beyond: what is done if a larger set passes: "keep" peels k of its candidates, "drop" peels
+        those that are to be dropped, "fewer" takes the way with fewer picks. Only with "keep" is
+        the outcome never worse than peeling with half the budget (claim ZW-Thm12-utility).
       events: "hits", or "sets" for audits of small histograms (not with "arrivals").
       precision: of the draws: "tail" or "float64".
 
@@ -165,7 +165,7 @@ def fixed_top_k(
 
 
 def _without_picks(data, case, method: str) -> tuple[Array, Array]:
-    """Hits and mask of the candidates that are released without a pick."""
+    """The number of hits, and the mask, of the candidates that are released without a pick."""
     base = look_up.pick(data["base"], case)
     code = jnp.int32(0)
     if method == "literal":
@@ -176,6 +176,7 @@ def _without_picks(data, case, method: str) -> tuple[Array, Array]:
 
 
 def _picked(key, data, case, precision: str) -> tuple[Array, Array]:
+    """The number of hits after the picks of a case, by a race; the mask is not known, and 0."""
     row = look_up.pick(data["row"], case)
     base = look_up.pick(data["base"], case)
     high = look_up.pick(data["high"], case)
@@ -196,6 +197,7 @@ def _picked(key, data, case, precision: str) -> tuple[Array, Array]:
 
 
 def _picked_literally(key, data, case, precision: str) -> tuple[Array, Array]:
+    """The number of hits and the mask after the picks of a case, with noise on every candidate."""
     counts, wanted = jnp.asarray(data["counts"]), jnp.asarray(data["wanted"])
     fields = (look_up.pick(data[name], case) for name in ("base", "low", "high", "picks"))
     base, low, high, picks = fields

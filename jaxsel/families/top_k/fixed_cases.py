@@ -1,4 +1,7 @@
-"""The cases after the test of StableTopK with given k: their races and exact laws."""
+"""What StableTopK with given k does after its test: the cases, their races, and exact laws.
+
+The cases are that the test fails, and that it passes at each size (Zhu & Wang 2022, Algorithm 3).
+"""
 
 from typing import NamedTuple
 
@@ -13,7 +16,7 @@ from jaxsel.families.top_k.release import Ranking
 from jaxsel.families.top_k.scales import fixed_peel_scale, fixed_top_k_scale
 from jaxsel.host.errors import InputError
 
-_GROWTH = 1.05  # growth factor of the sizes beyond 2 k that share a plan
+_GROWTH = 1.05  # large sizes share a race up to this factor
 _NEGLIGIBLE = 1e-17
 _MAX_CASES = 400
 
@@ -49,14 +52,17 @@ class Settings(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """The picks by exponential mechanisms in each case: 0, the test fails; j, it passes at size j.
+    """The picks by exponential mechanisms in each case.
+
+    Case 0 is that the test fails, and case j that it passes at size j.
 
     Attributes:
-      base: Int32["m"], the first ``base`` ranks are released, or picked from.
-      low, high: Int32["m"], ranks among which to pick.
-      picks: Int32["m"], number of picks, which are added to the base, or dropped if inside
-        it.
-      slope: Float["m"], 1/scale, negative if lower counts are preferred.
+      base: Int32["m"], number of first ranks that are released without a pick, or from which some
+        are dropped.
+      low, high: Int32["m"], the ranks low, ..., high - 1 are those among which to pick.
+      picks: Int32["m"], number of picks. They are added to the base, or dropped from it if they
+        are inside.
+      slope: Float["m"], 1 over the Gumbel scale, negative if lower counts are preferred.
     """
 
     base: np.ndarray
@@ -87,9 +93,9 @@ def cases_of(settings: Settings) -> Cases:
 
 
 def plan_cases(settings: Settings, cases: Cases, dtype) -> tuple[Races, np.ndarray]:
-    """The races of all cases, and the race of each case: Int32["m"].
+    """The races of all cases, and the number of the race of each case: Int32["m"].
 
-    Sets beyond twice k share races.
+    Cases of large sets of nearly equal size share a race.
 
     Args:
       settings: of Algorithm 3.

@@ -1,8 +1,8 @@
-"""The test before the release of a top-k set: its power, and the gap that passes it.
+"""The test before the release of a top-k set: how often it passes, and the gap that it needs.
 
-Zhu & Wang 2022, Algorithm 4: q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)),
-Algorithm 5: q-hat = q_k + Lap(b) - b log(1/delta_t); the set is released if q-hat > 1.
-Gaps and noise scales are in votes.
+The gap q_k is the k-th largest count minus the next, and the set is released if q-hat > 1. In Zhu &
+Wang 2022, Algorithm 4, q-hat = max{1, q_k} + N(0, s^2) - s sqrt(2 log(1/delta_t)), and in Algorithm
+5 q-hat = q_k + Lap(b) - b log(1/delta_t). Gaps and noise scales are in votes.
 """
 
 import math
@@ -22,8 +22,9 @@ def threshold_factor(delta_t: DeltaT, noise: Test = "gaussian", *, quantile: boo
 
     Args:
       delta_t: failure probability of the test.
-      noise: "gaussian", as printed sqrt(2 log(1/delta_t)); or "laplace", log(1/delta_t).
-      quantile: the upper delta_t quantile of the noise instead: smaller, same guarantee.
+      noise: "gaussian" for sqrt(2 log(1/delta_t)), or "laplace" for log(1/delta_t), as printed.
+      quantile: whether to return the upper delta_t quantile of the noise instead, which is smaller
+        and gives the same guarantee.
     """
     if noise == "gaussian":
         if quantile:
@@ -37,7 +38,7 @@ def threshold_factor(delta_t: DeltaT, noise: Test = "gaussian", *, quantile: boo
 
 
 def _upper_tail(x: npt.ArrayLike, noise: str) -> np.ndarray:
-    """P[Z > x] of standard noise."""
+    """The probability P[Z > x] for standard noise Z of this kind."""
     x = np.asarray(x, dtype=np.float64)
     if noise == "gaussian":
         return special.ndtr(-x)
@@ -82,7 +83,7 @@ def pass_probability(
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """Exact probability that the set is released, of the shape of ``gap``.
+    """The exact probability that the set is released, of the shape of ``gap``.
 
     Args:
       gap: count number k minus the next, in votes, any shape.
@@ -106,7 +107,7 @@ def fail_probability(
     *,
     quantile: bool = False,
 ) -> np.ndarray:
-    """Probability that the set is not released, accurate where it is small.
+    """The probability that the set is not released, accurate where it is small.
 
     Arguments, shape and errors are those of ``pass_probability``.
     """
@@ -123,10 +124,10 @@ def gap_for_success(
     *,
     quantile: bool = False,
 ) -> float:
-    """The least gap, in votes, that is released with probability at least 1 - failure, exact.
+    """The exact least gap, in votes, at which the set is released with chance 1 - failure.
 
-    With s the noise scale it is 1 + s (threshold + upper ``failure`` quantile of the noise); 0
-    where every gap is released so often.
+    With s the noise scale it is 1 + s (threshold + upper ``failure`` quantile of the noise), or 0
+    if the set is released so often at every gap. The threshold is ``threshold_factor``.
 
     Args:
       noise_scale, delta_t, noise, quantile: as in ``pass_probability``.
@@ -143,11 +144,11 @@ def gap_for_success(
 def gap_for_success_printed(
     epsilon: AnyEpsilon, delta: AnyDelta, failure: Failure, noise: Test = "gaussian"
 ) -> float:
-    """A gap, in votes, that is released with probability at least 1 - failure, as printed.
+    """The printed gap, in votes, at which the set is released with chance 1 - failure or more.
 
-    Zhu & Wang 2022, Theorem 20. Gaussian noise, of scale sqrt(2 log(1.25/delta))/epsilon: 1 + 4
-    (log(1/delta) + log(1/failure))/epsilon. Laplace noise, of scale 1/epsilon: the same without
-    the factor 4.
+    Zhu & Wang 2022, Theorem 20. It is 1 + 4 (log(1/delta) + log(1/failure))/epsilon for Gaussian
+    noise of scale sqrt(2 log(1.25/delta))/epsilon. For Laplace noise of scale 1/epsilon it is the
+    same without the factor 4.
 
     Args:
       epsilon: privacy parameter that sets the noise.

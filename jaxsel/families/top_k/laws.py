@@ -1,10 +1,10 @@
 """Exact laws of private top-k sets of small histograms, by enumeration.
 
-A set of candidates is a bit mask: bit i stands for candidate i of the histogram as
-given. A law over sets is Float["2^m"]; where an algorithm may also release the size of a
-set that it keeps back, m - 1 more outcomes follow, "nothing, size 1" to "nothing, size
-m - 1" (see ``set_labels``). Ties go to the lower index. Two neighbours are compared on
-the same masks: their top-k sets may differ.
+A set of candidates is a bit mask: bit i stands for candidate i of the histogram as given. A law
+over sets is Float["2^m"]. Some algorithms release nothing but the size of a set; their laws have m
+- 1 more outcomes at the end, "nothing, size 1" to "nothing, size m - 1" (see ``set_labels``). Ties
+go to the lower index. The masks mean the same on two neighbours, though their top-k sets may
+differ.
 """
 
 import itertools
@@ -70,7 +70,7 @@ def prefix_masks(histogram: npt.ArrayLike) -> np.ndarray:
 
 
 def set_size(masks: npt.ArrayLike) -> np.ndarray:
-    """Number of candidates in each set."""
+    """The number of candidates in each set: Int64 of the shape of the masks."""
     return np.bitwise_count(np.asarray(masks, dtype=np.uint64)).astype(np.int64)
 
 
@@ -93,7 +93,7 @@ def set_labels(candidates: int, *, kept_back: bool = False) -> tuple[str, ...]:
 def vote_neighbours(histogram: npt.ArrayLike) -> Iterator[np.ndarray]:
     """The histograms with one user more or less, who votes for any candidates.
 
-    All 2^m - 1 sets of votes, added, and removed where no count falls below 0.
+    All 2^m - 1 nonempty sets of votes are added, and removed where no count falls below 0.
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
     for votes in itertools.product((0.0, 1.0), repeat=counts.size):
@@ -109,8 +109,8 @@ def vote_neighbours(histogram: npt.ArrayLike) -> Iterator[np.ndarray]:
 def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
     """For every set, the probability that its candidates are picked before others: Float["2^m"].
 
-    By exponential mechanisms, or one-shot Gumbel noise: a candidate not yet picked is next with
-    probability proportional to exp(level).
+    Candidates are picked by exponential mechanisms, or at once by Gumbel noise: a candidate that is
+    not picked yet is the next one with probability proportional to exp(level).
 
     Args:
       levels: Float["m"], counts in units of the noise scale, m <= MAX_CANDIDATES.
@@ -140,18 +140,20 @@ def first_arrivals(levels: npt.ArrayLike) -> np.ndarray:
 
 @validated
 def top_k_set_law(levels: npt.ArrayLike, k: KFromZero) -> np.ndarray:
-    """Law of the set of the k largest levels after standard Gumbel noise on each: Float["2^m"]."""
+    """The law of the set of the k largest levels with standard Gumbel noise: Float["2^m"]."""
     law = first_arrivals(levels)
     return np.where(set_size(np.arange(law.size)) == k, law, 0.0)
 
 
 @validated
 def peeled_law(levels: npt.ArrayLike, k: KFromZero) -> np.ndarray:
-    """Law of k picks in their order, with weights exp(level): Float["m!/(m-k)!"].
+    """The law of k picks in their order, with weights exp(level): Float["m!/(m-k)!"].
 
     The outcomes are in the order of itertools.permutations.
     """
     levels = check_finite("levels", levels)
+    if k > levels.size:
+        raise InputError(f"k is {k}; there are only {levels.size} levels")
     picks = np.array(list(itertools.permutations(range(levels.size), k)))
     log_law = np.zeros(len(picks))
     gone = np.zeros((len(picks), levels.size), dtype=bool)
@@ -171,9 +173,9 @@ def peeled_law(levels: npt.ArrayLike, k: KFromZero) -> np.ndarray:
 def largest_gap_law(
     gaps: npt.ArrayLike, noise_scale: AnyScale, regulariser: npt.ArrayLike = 0.0
 ) -> np.ndarray:
-    """Law of the size with the largest gap after Gumbel noise on each: Float["*batch sizes"].
+    """The law of the size with the largest gap after Gumbel noise on each: Float["*batch sizes"].
 
-    The softmax of (gap + regulariser)/noise_scale (Zhu & Wang 2022, Algorithm 1).
+    It is the softmax of (gap + regulariser)/noise_scale (Zhu & Wang 2022, Algorithm 1).
 
     Args:
       gaps: Float["*batch sizes"], in votes, by size.
@@ -201,7 +203,9 @@ def released_law(
     test: str = "gaussian",
     quantile: bool = False,
 ) -> np.ndarray:
-    """Law of StableTopK (Algorithm 2), a size kept back behind the sets: Float["2^m + m - 1"].
+    """The law of StableTopK (Zhu & Wang 2022, Algorithm 2): Float["2^m + m - 1"].
+
+    The sets come first, and then the sizes of sets that were kept back, as in ``set_labels``.
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
@@ -225,7 +229,7 @@ def released_law(
 
 
 def _pool_law(levels: np.ndarray, pool: np.ndarray, picks: int) -> np.ndarray:
-    """Law of the set of ``picks`` first arrivals among the candidates in ``pool``."""
+    """The law of the set of the first ``picks`` candidates picked among those in ``pool``."""
     small = top_k_set_law(levels[pool], picks) if pool.size else np.ones(1)
     masks = np.zeros(small.size, dtype=np.int64)
     for bit, candidate in enumerate(pool):
@@ -247,11 +251,11 @@ def fixed_top_k_law(
     beyond: Beyond = "fewer",
     quantile: bool = False,
 ) -> np.ndarray:
-    """Law of StableTopK with given k (Algorithm 3): Float["m-1 2 2^m"].
+    """The law of StableTopK with given k (Zhu & Wang 2022, Algorithm 3): Float["m-1 2 2^m"].
 
     The axes are the selected size minus 1, whether the test of its gap passed (1) or not (0),
-    and the set of k candidates that was chosen. Summed over the first two it is the law of the
-    release; the guarantee covers all three.
+    and the set of k candidates that was chosen. Summed over the first two axes, it is the law of
+    the release; the guarantee of Theorem 12 covers all three.
 
     Args:
       histogram: Float["m"], at most MAX_CANDIDATES.
@@ -259,8 +263,9 @@ def fixed_top_k_law(
       selection: Float["m-1"], law of the selected size.
       test_scale, delta_t, quantile: of the Gaussian test, see ``pass_probability``.
       peel_scale: number of picks -> Gumbel scale of peeling them.
-      beyond: if a larger set passes, "keep" peels k of it, "drop" peels those to be
-        dropped, preferring low counts, and "fewer" the one with fewer picks.
+      beyond: what is done if a larger set passes: "keep" peels k of its candidates, "drop" peels
+        those that are to be dropped, preferring low counts, and "fewer" takes the way with fewer
+        picks.
     """
     counts = check_histogram(histogram, MAX_CANDIDATES)
     m, k = counts.size, check_top_k(k, counts.size)
@@ -292,7 +297,7 @@ def fixed_top_k_law(
 
 
 def keeps(beyond: str, size: int, k: int) -> bool:
-    """Whether k candidates of a larger set are peeled, instead of those to be dropped.
+    """Whether the k candidates to keep of a larger set are peeled, and not those to be dropped.
 
     Args:
       beyond: "keep", "drop" or "fewer", see ``fixed_top_k_law``.
@@ -304,10 +309,10 @@ def keeps(beyond: str, size: int, k: int) -> bool:
 
 @validated
 def check_top_k(k: K, candidates: int) -> int:
-    """The size of the set, if it is below the number of candidates.
+    """Returns k, the size of the set.
 
     Raises:
-      InputError: otherwise.
+      InputError: unless k is below the number of candidates.
     """
     if k >= candidates:
         raise InputError(f"k is {k}; it must be below the {candidates} candidates")

@@ -27,7 +27,7 @@ class _Settings(NamedTuple):
 
     @property
     def stop(self) -> float:
-        """Noiseless count of the element "nothing more"."""
+        """The count of the element "nothing more", without noise."""
         counts = self.ranking.counts
         after = counts[self.domain] if self.domain < counts.size else 0.0
         return float(after + limited_domain_threshold(self.epsilon, self.delta, self.domain))
@@ -39,9 +39,9 @@ def limited_domain(
 ) -> Mechanism:
     """Releases those of the k largest noisy counts that exceed a noisy threshold.
 
-    The k-bar largest counts get Gumbel noise of scale 1/epsilon, and so does count number
-    k-bar + 1 plus 1 + log(k-bar/delta)/epsilon; what is larger than the latter, at most
-    k, is released. A trial costs k-bar + 1 draws.
+    The k-bar largest counts get Gumbel noise of scale 1/epsilon, and so does the threshold, which
+    is count number k-bar + 1 plus 1 + log(k-bar/delta)/epsilon. The candidates above it, at most
+    k, are released (Durfee & Rogers 2019). A trial costs k-bar + 1 draws.
 
     Args:
       events: "hits", or "sets" for audits of small histograms.
@@ -49,7 +49,7 @@ def limited_domain(
 
     Data: a histogram, and which candidates are hits, see ``release.rank_histogram``.
     Params: "k"; "epsilon" (per pick); "delta"; optionally "domain" (k-bar, default k).
-    Outcome: Release; the size may be below k, and is 0 if nothing exceeds.
+    Outcome: Release; the size may be below k, and is 0 if no count exceeds the threshold.
 
     Formal guarantees (claims): BASE-LD.
     """

@@ -1,9 +1,9 @@
 """Selecting the size of the set by noisy gaps (Zhu & Wang 2022, Algorithm 1).
 
-Report noisy max over the m - 1 gaps. Most gaps of a long histogram are equal (zero, in its
-tail), and the largest of n equal gaps with noise is that gap plus the largest of n draws,
-whose distribution function is F^n: one draw per group of equal gaps, and one more for the
-winner within its group, are enough for a million sizes.
+This is report noisy max over the m - 1 gaps. Most gaps of a long histogram are equal: they are zero
+in its tail. The largest of n equal gaps with noise is that gap plus the largest of n draws, whose
+distribution function is F^n. So one draw per group of equal gaps, and one more for the winner
+within its group, are enough for a million sizes.
 """
 
 import math
@@ -32,13 +32,13 @@ _FEW = 64  # the least number of groups, if there are as many sizes
 
 
 class Contest(NamedTuple):
-    """Groups of equal levels that compete by noise; padding has level -inf.
+    """Groups of equal levels, of which the one with the largest noisy level wins.
 
     Attributes:
-      levels: Float["groups"], in units of the noise.
-      sizes: Float["groups"], number of sizes with the level.
+      levels: Float["groups"], in units of the noise; -inf for groups that are padding.
+      sizes: Float["groups"], how many set sizes have this level.
       starts: Int32["groups"], index of each group's first entry in ``members``.
-      members: Int32["sizes"], sizes minus 1, group by group.
+      members: Int32["sizes"], set sizes minus 1, group by group.
     """
 
     levels: np.ndarray
@@ -51,7 +51,7 @@ class Contest(NamedTuple):
 def gap_levels(
     gaps: np.ndarray, regulariser: Any = None, max_size: parameters.MaxSize = None
 ) -> np.ndarray:
-    """What the noise is added to: the gaps plus the regulariser, -inf beyond the largest size.
+    """The levels, to which noise is added: gap plus regulariser, or -inf for sizes left out.
 
     Args:
       gaps: Float["sizes"], in votes, by size.
@@ -89,7 +89,7 @@ def gap_contest(
     dtype,
     groups: parameters.Padding = None,
 ) -> Contest:
-    """The levels, grouped where they are equal (unless "literal"), as the device takes them.
+    """The levels as the device takes them, in groups of equal ones (unless "literal").
 
     Args:
       levels: see ``gap_levels``.
@@ -133,7 +133,7 @@ def gap_contest(
 
 
 def _overtakes(units: np.ndarray, noise: str) -> np.ndarray:
-    """P[a level that is lower by ``units`` <= 0 is larger after noise]."""
+    """The probability that a level at ``units`` <= 0 from another one is above it after noise."""
     if noise == "gaussian":
         return special.ndtr(units / math.sqrt(2.0))
     if noise == "gumbel":
@@ -143,7 +143,7 @@ def _overtakes(units: np.ndarray, noise: str) -> np.ndarray:
 
 
 def _largest_of(number: noises.Ends, noise: str, size: Array) -> Array:
-    """The largest of ``size`` standard draws."""
+    """The largest of ``size`` draws of standard noise, from one random number."""
     if noise == "gumbel":
         return noises.gumbel(number) + jnp.log(size)
     # -log of the distribution function of the largest is exponential over the size.
@@ -156,7 +156,9 @@ def _largest_of(number: noises.Ends, noise: str, size: Array) -> Array:
 
 
 def winner(key: stream.Key, contest: Contest, noise: str, precision: str) -> Int[Array, ""]:
-    """The selected size minus 1, by one noisy level a group and one draw within the best.
+    """The selected size minus 1.
+
+    One noisy level is drawn for each group, and then the winner within the best group.
 
     Args:
       key: of the trial.
@@ -177,7 +179,7 @@ def winner(key: stream.Key, contest: Contest, noise: str, precision: str) -> Int
 
 
 def selection_law(levels: np.ndarray, scale: float, noise: str) -> np.ndarray:
-    """Exact law of the selected size: Float["sizes"].
+    """The exact law of the selected size: Float["sizes"].
 
     Args:
       levels: see ``gap_levels``.
@@ -205,16 +207,16 @@ def largest_gap(
     method: parameters.GapMethod = "grouped",
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
-    r"""Selects the size of a top-k set: where gap plus noise is largest (Algorithm 1).
+    r"""Selects the size of a top-k set: the one whose gap plus noise is largest.
 
-    Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1, with q_j the gap behind the top
-    j, r a regulariser and Z noise.
+    Zhu & Wang 2022, Algorithm 1. Releases arg max_j q_j + r(j) + b Z_j over j = 1, ..., m - 1,
+    where q_j is the gap behind the top j, r a regulariser and Z noise.
 
     Args:
       noise: law of Z: "gumbel" (Algorithm 1), "gaussian" (RNM-Gaussian, Corollary 9),
         "laplace" or "exponential".
-      method: "grouped" makes one draw per group of equal gaps; "literal" one per gap. Same
-        law.
+      method: "grouped" makes one draw per group of equal gaps, "literal" one per gap; the law is
+        the same.
       precision: of the draws: "tail" or "float64".
 
     Data: a histogram, see ``release.rank_histogram``.

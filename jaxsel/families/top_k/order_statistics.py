@@ -1,4 +1,4 @@
-"""Selects the largest of some numbers, where how many is known only at run time.
+"""Selects the largest of some numbers; how many is known only at run time.
 
 XLA's top_k needs a static number, and its sort on CPU costs more than these algorithms. Few
 numbers are compared pairwise; for many, the smallest one selected is found bit by bit, with
@@ -14,7 +14,7 @@ FEW, SOME = 12, 128
 
 
 def _ascending_bits(values: Float[Array, " n"]) -> tuple[Array, int]:
-    """Unsigned integers in the order of the values, and their number of bits."""
+    """Maps floats to unsigned integers of the same order; also returns their number of bits."""
     wide = values.dtype == jnp.float64
     signed, unsigned = (jnp.int64, jnp.uint64) if wide else (jnp.int32, jnp.uint32)
     count = 64 if wide else 32
@@ -50,16 +50,12 @@ def _places(values: Float[Array, " n"], competing: Bool[Array, " n"]) -> Int[Arr
 def largest(
     values: Float[Array, " n"], count, inside: Bool[Array, " n"] | None = None
 ) -> Bool[Array, " n"]:
-    """The ``count`` largest values, the first ones among equals.
+    """Which values are the ``count`` largest, the first ones among equals: Bool[Array, " n"].
 
     Args:
-      values: no NaN.
-      count: Int[Array, ""], number of values to select; all of ``inside`` if there are
-        fewer.
+      values: without NaN.
+      count: Int[Array, ""], number of values to select; if fewer compete, all of them are.
       inside: which values compete; None for all.
-
-    Returns:
-      Bool[Array, " n"].
     """
     count = jnp.asarray(count, jnp.int32)
     competing = jnp.ones(values.shape, bool) if inside is None else inside

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import Number, choice, number, positive, probability, whole
+from jaxsel.language.domains import Number, choice, number, probability, whole
 from jaxsel.language.relations import among
 
 MAX_COUNT = 1e15  # float64 distinguishes votes up to here
@@ -16,22 +16,22 @@ PICK_METHODS = ("one_shot", "peeling", "arrivals")
 
 
 def scale(help: str) -> Number:
-    """Scales of noise, in votes, and their inverses, at which float arithmetic is accurate."""
+    """The domain of noise scales in votes, or of their inverses, where floats are accurate."""
     return number(help, at_least=1e-12, at_most=1e12)
 
 
 def check_noise_scale(found: float) -> float:
-    """A scale of noise that was worked out, if it is one that ``scale`` allows."""
+    """Returns a computed noise scale; raises InputError if ``scale`` does not allow it."""
     return scale("").read("the noise scale", found)
 
 
 def chance(help: str) -> Number:
-    """Probabilities that do not vanish in products of two."""
+    """The domain of probabilities whose products of two do not underflow."""
     return number(help, above=1e-150, below=1.0)
 
 
 def size(help: str) -> Number:
-    """Positive numbers whose squares and quotients are numbers, too."""
+    """The domain of positive numbers whose squares and quotients are finite and not 0."""
     return number(help, at_least=1e-15, at_most=1e15)
 
 
@@ -61,12 +61,13 @@ MaxSize = Annotated[int | None, whole("largest size that may be selected", at_le
 DomainSize = Annotated[int, _COMPETING]
 OptionalDomainSize = Annotated[int | None, _COMPETING]
 Candidates = Annotated[int, whole("m, how many compete", at_least=2)]
-Picks = Annotated[int, whole("how many are picked", at_least=1)]
-Times = Annotated[int, whole("how many releases", at_least=1)]
-AnyEpsilon = Annotated[float, positive("privacy parameter")]
-AnyRho = Annotated[float, positive("zCDP parameter")]
-AnyDelta = Annotated[float, probability("of the whole")]
-AnyScale = Annotated[float, positive("noise scale, in votes")]
+# Products, squares and inverses of these are floats.
+Picks = Annotated[int, whole("how many are picked", at_least=1, at_most=1e15)]
+Times = Annotated[int, whole("how many releases", at_least=1, at_most=1e15)]
+AnyEpsilon = Annotated[float, number("privacy parameter", at_least=1e-100, at_most=1e100)]
+AnyRho = Annotated[float, number("zCDP parameter", at_least=1e-200, at_most=1e200)]
+AnyDelta = Annotated[float, number("of the whole", at_least=1e-280, below=1.0)]
+AnyScale = Annotated[float, number("noise scale, in votes", at_least=1e-100, at_most=1e100)]
 DeltaT = Annotated[float, probability("failure probability of the test")]
 Failure = Annotated[float, probability("chance that the test does not pass")]
 Restriction = Annotated[float, probability("of the restriction to the largest counts")]

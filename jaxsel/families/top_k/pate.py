@@ -1,9 +1,9 @@
 """Labels by noisy votes of teachers (PATE, Papernot et al. 2018), many labels at once.
 
-With one label a query, PATE releases the class with the most noisy votes: that is
-``noisy_max("gaussian")`` on the votes (GNMax). With m labels each is released if its
-noisy votes exceed a threshold; votes may be scaled down first so that no teacher has more
-than tau (PATE-tau, ``votes.scaled_votes``).
+If a query has one label, PATE releases the class with the most noisy votes: that is
+``noisy_max("gaussian")`` on the votes (GNMax). If it has m labels, each is released if its noisy
+votes exceed a threshold. Votes may be scaled down first, so that no teacher has more than tau in
+all (PATE-tau, ``votes.scaled_votes``).
 """
 
 from typing import NamedTuple

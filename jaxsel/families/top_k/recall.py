@@ -1,4 +1,4 @@
-"""Exact recall of one-shot Gumbel top-k: the number of relevant candidates released.
+"""The exact law of the recall of one-shot Gumbel top-k: how many relevant candidates it releases.
 
 Adding Gumbel noise of scale b to counts and taking the k largest is a race: candidate i
 arrives after an exponential time of rate exp(count_i/b), and the first k to arrive are
@@ -57,6 +57,10 @@ def group_counts(counts: npt.ArrayLike, relevant: npt.ArrayLike) -> Groups:
 
 
 def _checked(groups: Groups, k: int, noise_scale: float):
+    """The levels of the groups relative to that of the k-th largest count, sizes, and relevance.
+
+    A level is a count in units of the noise scale.
+    """
     sizes = np.asarray(groups.sizes, dtype=np.int64)
     if np.any(sizes < 1):
         raise InputError("every group must hold at least one candidate")
@@ -70,12 +74,12 @@ def _checked(groups: Groups, k: int, noise_scale: float):
 
 
 def _arrived(u: np.ndarray, level: np.ndarray) -> np.ndarray:
-    """P[a candidate arrives by time exp(u)], elementwise."""
+    """The probability that a candidate of this level arrives by time exp(u), elementwise."""
     return -np.expm1(-np.exp(np.minimum(u + level, 700.0)))
 
 
 def _log_density(u: np.ndarray, level: float) -> np.ndarray:
-    """log of the density of u = log(arrival time): exp(x - e^x), x = u + level."""
+    """The log density of u, the logarithm of an arrival time: x - e^x with x = u + level."""
     x = u + level
     return x - np.exp(np.minimum(x, 700.0))
 
@@ -92,7 +96,7 @@ def _binomial(size: int, share: np.ndarray, length: int) -> np.ndarray:
 
 
 def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
-    """Law of the number arrived by exp(u) among all groups, below ``length``."""
+    """The law, below ``length``, of how many of all groups have arrived by time exp(u)."""
     if levels.size == 1:
         return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
     law = np.zeros((u.size, length))
@@ -110,7 +114,10 @@ def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
 
 
 def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
-    """Log-times that almost surely bracket the k-th arrival, or each of the first k."""
+    """Two log-times between which the k-th arrival almost surely is.
+
+    If the release may be stopped early, between them is each of the first k arrivals.
+    """
 
     def mean(u: float) -> float:
         return float(np.sum(sizes * _arrived(np.array(u), levels)))
@@ -136,6 +143,7 @@ def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
 
 
 def _quadrature(levels, sizes, k: int, stopped: bool):
+    """The first log-time of the span, and nodes and weights of a quadrature over the span."""
     low, high = _span(levels, sizes, k, stopped)
     panels = int(np.ceil((high - low) * 2.0 * np.sqrt(k))) + 1
     if panels * _NODES.size > _MAX_NODES:
@@ -153,17 +161,17 @@ def _quadrature(levels, sizes, k: int, stopped: bool):
 def hit_law(
     groups: Groups, k: K, noise_scale: AnyScale, *, stop: float | None = None
 ) -> np.ndarray:
-    """Law of the number of relevant candidates among the k largest noisy counts.
+    """The law of the number of relevant candidates among the k largest noisy counts.
 
-    With A the relevant and B the other candidates, at least j are relevant if the j-th
-    arrival of A comes before arrival number k - j + 1 of B.
+    Let A be the relevant and B the other candidates. At least j relevant ones are among the first
+    k arrivals if and only if the j-th arrival of A comes before arrival number k - j + 1 of B.
 
     Args:
       groups: the histogram.
       k: number of candidates released, below the number of candidates.
       noise_scale: Gumbel scale, in votes.
-      stop: noiseless count of one more element that ends the release when it arrives
-        (the limited domain's); None for none.
+      stop: noiseless count of one more element, which ends the release when it arrives, as in the
+        limited domain of Durfee & Rogers 2019; None for none.
 
     Returns:
       Float[np.ndarray, "k+1"]: probability of 0, ..., k relevant ones, summing to 1.

@@ -1,7 +1,7 @@
-"""Input and output of top-k mechanisms: a ranked histogram, a released set.
+"""Input and output of top-k mechanisms: a ranked histogram, and a released set.
 
-Candidates are sorted once, on the host, and the device uses ranks in descending order of
-counts. Ties go to the lower index.
+Candidates are sorted once, on the host. On the device a candidate is its rank in descending order
+of counts; ties go to the lower index.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ class Ranking(NamedTuple):
 
     @property
     def gaps(self) -> np.ndarray:
-        """q_1, ..., q_(m-1), in votes."""
+        """The gaps q_1, ..., q_(m-1), in votes: each count minus the next."""
         return self.counts[:-1] - self.counts[1:]
 
     @property
@@ -76,6 +76,7 @@ class Ranking(NamedTuple):
 
 
 def _read(data: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    """The counts, the candidates in descending order, and "wanted" or None."""
     if not isinstance(data, Mapping):
         counts = check_histogram(data)
         return counts, descending(counts), None
@@ -106,10 +107,11 @@ def rank_histogram(data: Any, k: Any) -> Ranking:
         largest counts in descending order) and "candidates" (their total number, the others
         having no votes); and "wanted", Bool["candidates"], if hits are
         to be counted among others than the true top k.
-      k: size of the set wanted, below the number of candidates; None: where the largest gap is.
+      k: size of the set wanted, below the number of candidates; None for the size with the
+        largest gap.
 
     Raises:
-      InputError: for anything else.
+      InputError: for data of another form, or a k that is too large.
     """
     counts, order, wanted = _read(data)
     ranked = counts[order]
@@ -131,7 +133,7 @@ def rank_histogram(data: Any, k: Any) -> Ranking:
 
 
 def _check_small(ranking: Ranking) -> None:
-    """Refuses histograms too large for events that are sets."""
+    """Raises InputError for a histogram too large for events that are sets."""
     if ranking.counts.size > MAX_CANDIDATES:
         raise InputError(
             f'events "sets" are for at most {MAX_CANDIDATES} candidates, not '
@@ -161,8 +163,8 @@ def outcome(size, passed, hits, code, kept_back_code, events: str) -> Release:
       size: of the set.
       passed: whether the set is released.
       hits: wanted candidates in the set.
-      code, kept_back_code: what is tallied for events "sets": the bit mask of the set that is
-        released, and what stands for one that is not.
+      code, kept_back_code: the event for events "sets": the bit mask of the set if it is
+        released, and the number that stands for "nothing" if it is not.
       events: "hits" or "sets".
     """
     size = jnp.asarray(size, jnp.int32)
@@ -212,7 +214,7 @@ def top_k_mechanism(
     precision: str,
     kept_back: bool = False,
 ) -> Mechanism:
-    """The record of a mechanism that releases top-k sets.
+    """Makes the ``Mechanism`` of an algorithm that releases top-k sets.
 
     Args:
       checked: (data, params) -> ``Checked``; raises InputError.
@@ -221,8 +223,8 @@ def top_k_mechanism(
       law_of_hits, law_of_sets: ``Checked`` -> the exact law of the events.
       events: "hits" or "sets".
       precision: of the draws.
-      kept_back: whether only the size of a set may be released, and hits may number all
-        wanted candidates instead of at most k.
+      kept_back: whether the algorithm may keep back a set and release its size only. It then
+        selects the size itself, and there may be as many hits as wanted candidates, not only k.
     """
 
     def labelled(found: Checked) -> tuple[str, ...]:

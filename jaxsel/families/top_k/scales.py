@@ -17,14 +17,16 @@ from jaxsel.language.signature import read_params, validated
 
 
 def _read(params: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Those parameters of a mechanism that set its scale."""
+    """Reads those of a mechanism's parameters that set its scale."""
     return read_params({name: params[name] for name in known if name in params}, optional=known)
 
 
 def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
-    """Scale of the noise on the gaps, in votes: ``noise_scale``, or 2/epsilon.
+    """The scale of the noise on the gaps, in votes: ``noise_scale``, or 2/epsilon.
 
-    Other parameters are left aside.
+    Args:
+      params: "noise_scale" or "epsilon"; others are left aside.
+      noise: the law of the noise.
 
     Raises:
       InputError: unless exactly one of the two is given; for epsilon with Gaussian noise, which
@@ -43,10 +45,10 @@ def largest_gap_scale(params: Mapping[str, Any], noise: str) -> float:
 def stable_top_k_scales(
     params: Mapping[str, Any], selection: str = "gumbel", test: str = "gaussian"
 ) -> tuple[float, float]:
-    """Scales of the selecting and of the testing noise of StableTopK, in votes.
+    """The scales of the selecting and of the testing noise of StableTopK, in votes.
 
-    Both 1/sqrt(rho) if ``rho`` is given, for Gumbel selection and a Gaussian test; else
-    ``selection_scale`` and ``test_scale``.
+    If ``rho`` is given, for Gumbel selection and a Gaussian test, both are 1/sqrt(rho); else they
+    are ``selection_scale`` and ``test_scale``.
 
     Args:
       params: "rho", or "selection_scale" and "test_scale"; others are left aside.
@@ -73,21 +75,21 @@ def stable_top_k_scales(
 
 @validated
 def fixed_top_k_scale(rho: AnyRho) -> float:
-    """Scale, in votes, of the selecting and of the testing noise of StableTopK with a given k.
+    """The scale, in votes, of the selecting and of the testing noise of StableTopK with a given k.
 
-    Each step of Algorithm 3 has a quarter of rho.
+    It is sqrt(2/rho), as each of these steps of Algorithm 3 has a quarter of rho.
     """
     return check_noise_scale(math.sqrt(2.0 / rho))
 
 
 @validated
 def fixed_peel_scale(rho: AnyRho, picks: int) -> float:
-    """Gumbel scale, in votes, at which that many picks of Algorithm 3 cost half of rho."""
+    """The Gumbel scale, in votes, at which so many picks of Algorithm 3 cost half of rho."""
     return exponential_top_k_scale(rho / 2.0, picks)
 
 
 def peel_scale(params: Mapping[str, Any], k: int, relation: Relation) -> float:
-    """Gumbel scale of peeling, in votes: ``noise_scale``, or the one at which k picks cost ``rho``.
+    """The Gumbel scale of peeling, in votes: ``noise_scale``, or that at which k picks cost rho.
 
     Args:
       params: "rho" or "noise_scale"; others are left aside.

@@ -1,7 +1,7 @@
 """Releasing a top-k set if its gap is large enough (Zhu & Wang 2022, Algorithms 2, 4, 5).
 
-The set is released exactly if a noisy gap passes a test, which takes one draw for any
-number of candidates.
+The true top-k set is released if its noisy gap passes a test, which takes one draw for any number
+of candidates.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ TEST_TAG = 0xB1
 
 
 class _Settings(NamedTuple):
-    """``levels`` are q_j + r(j), see ``gap_levels``."""
+    """The checked settings of StableTopK; ``levels`` are those of ``gap_levels``."""
 
     ranking: release.Ranking
     levels: np.ndarray
@@ -41,7 +41,7 @@ class _Test(NamedTuple):
 
 
 def _released_parts(ranking: release.Ranking, events: str) -> dict[str, np.ndarray]:
-    """By size minus 1: hits in the top set, its mask, and the code if it is not released."""
+    """For each size minus 1: hits in the top set, its mask, and the event if it is kept back."""
     m = ranking.counts.size
     codes = release.mask_codes(ranking, events)
     kept_back = (2**m + np.arange(m - 1)) if events == "sets" else np.zeros(m - 1)
@@ -53,7 +53,7 @@ def _released_parts(ranking: release.Ranking, events: str) -> dict[str, np.ndarr
 
 
 def _tested(key: stream.Key, place, data, test: str, events: str, precision) -> release.Release:
-    """The release of the set of size ``place`` + 1."""
+    """Tests the gap of the set of size ``place`` + 1, and releases the set if it passes."""
     noise = noises.LAWS[test](noises.number(stream.fold(key, TEST_TAG), 0, precision))
     passed = noise > look_up.pick(data["needed"], place)
     parts = (look_up.pick(data[name], place) for name in ("hits", "codes", "kept_back"))
@@ -153,6 +153,8 @@ def propose_test_release(
     precision: parameters.Precision = "tail",
 ) -> Mechanism:
     """Releases the top-k set of a given size if its gap passes a noisy test.
+
+    Zhu & Wang 2022, Algorithms 4 and 5; the test is described in ``gaps``.
 
     Args:
       test: "gaussian" (Algorithm 4) or "laplace" (Algorithm 5).

@@ -1,4 +1,4 @@
-"""Top Stable (Carvalho, Wang, Gondara & Miao 2020): the first stable gap, by SVT."""
+"""Top Stable (Carvalho, Wang, Gondara & Miao 2020): finds a stable gap by a sparse vector."""
 
 from typing import Any, NamedTuple
 
@@ -32,15 +32,15 @@ def top_stable_sets(
 ) -> Mechanism:
     """Tests the gaps at k, k - 1, ..., 1 and releases the first set whose gap is stable.
 
-    A gap q passes if max(q - 1, 0) + Laplace noise exceeds a noisy threshold, drawn once;
-    see ``baselines.top_stable`` for the settings. Nothing is released if no gap
-    passes. Only the case k-bar = k of the paper is offered, in which no further mechanism
-    chooses k out of a larger set.
+    A gap q passes if max(q - 1, 0) plus Laplace noise exceeds a threshold, whose noise is drawn
+    once; ``baselines.top_stable`` makes the settings. Nothing is released if no gap passes. Only
+    the case k-bar = k of the paper is offered, in which no further mechanism chooses k candidates
+    out of a larger set.
 
     Args:
-      reference_quirks: as in the authors' code, the gap is read at an index one too large
-        (h_(i+1) - h_(i+2) for the top i), and a released candidate of rank up to k + 1
-        is a hit. The first is a defect, and not private as claimed (BASE-TS-printed).
+      reference_quirks: whether to do as the authors' code does: the gap is read at an index that
+        is one too large (h_(i+1) - h_(i+2) for the top i), and a released candidate of rank up to k
+        + 1 is a hit. With the former it is not private as claimed (BASE-TS-printed).
       events: "hits", or "sets" for audits of small histograms.
       precision: of the draws: "tail" or "float64".
 

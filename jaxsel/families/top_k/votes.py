@@ -15,7 +15,9 @@ Most = Annotated[float, number("tau, votes of one teacher in all", above=0.0, at
 
 @validated
 def scaled_votes(votes: npt.ArrayLike, most: Most) -> np.ndarray:
-    """Total votes per label after each teacher's are scaled to a sum of at most ``most``.
+    """The total votes per label, after the votes of each teacher are scaled to sum to ``most``.
+
+    Votes that sum to less are left as they are.
 
     Args:
       votes: Float["teachers labels"], 0 or 1 each.

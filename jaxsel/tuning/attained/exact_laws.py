@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.host.errors import InputError, check_finite, check_probability_vector
-from jaxsel.language.domains import choice, positive
+from jaxsel.language.domains import choice, number
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 
@@ -75,7 +75,9 @@ _NOISES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
 @validated
 def tuned_index_law(
     scores: npt.ArrayLike,
-    noise_scale: Annotated[float, positive("of the noise on the scores")],
+    noise_scale: Annotated[
+        float, number("of the noise on the scores", at_least=1e-6, at_most=1e12)
+    ],
     repetitions: Repetitions,
     *,
     noise: Annotated[str, choice(_NOISES)] = "laplace",

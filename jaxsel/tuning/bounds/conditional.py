@@ -44,7 +44,7 @@ def _weighted(weight: float, curve: RenyiCurve, order: float) -> float:
 
 @validated
 def conditional_at_exponents(
-    order: parameters.OrderOrInfinity,
+    order: parameters.Order,
     inverse_q: parameters.InverseQ,
     inverse_r: parameters.InverseR,
     forward: RenyiCurve,

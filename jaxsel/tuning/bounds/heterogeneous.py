@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
+from scipy import signal
 
 from jaxsel.accounting.single_run.closed_forms import (
     gaussian_delta,
@@ -24,13 +25,14 @@ from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.profile_ratios import Profile, negative_binomial_ratio
 from jaxsel.tuning.bounds.profiles import two_point_epsilon
-from jaxsel.tuning.parameters import NoiseMultiplier, PositiveEpsilon, SamplingProbability, Steps
+from jaxsel.tuning.parameters import PositiveEpsilon, SamplingProbability, Steps, TrainingNoise
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-Interval = Annotated[float, number("of the discretised privacy loss", above=0.0, below=0.1)]
+# Its inverse is about the size of a table.
+Interval = Annotated[float, number("of the discretised privacy loss", at_least=1e-6, below=0.1)]
 
 _INTERVAL = 1e-4
 _MOST_STEPS = 2**20  # more take minutes, and a finer interval
@@ -106,8 +108,13 @@ def _direction(distribution: "PLDPmf") -> Profile:
     step, mass = float(dense._discretization), np.asarray(dense._probs, np.float64)
     mass = np.maximum(mass, 0.0)  # Fourier transforms leave rounding below 0
     losses = (dense._lower_loss - 1 + np.arange(mass.size + 1)) * step
-    weights = np.append(np.cumsum((mass * np.exp(-losses[1:]))[::-1])[::-1], 0.0)
-    falls = math.expm1(step) * np.exp(losses) * weights
+    if max(-losses[0], losses[-1]) < 700.0:
+        weights = np.append(np.cumsum((mass * np.exp(-losses[1:]))[::-1])[::-1], 0.0)
+        falls = math.expm1(step) * np.exp(losses) * weights
+    else:  # e^l_i is no float, but e^l_i S_i = e^-h (p_(i+1) + e^l_(i+1) S_(i+1)) is
+        down = math.exp(-step)
+        scaled = signal.lfilter([down], [1.0, -down], mass[::-1])[::-1]
+        falls = math.expm1(step) * np.append(scaled, 0.0)
     infinite = float(dense._infinity_mass)
     delta = infinite + np.append(np.cumsum(falls[:-1][::-1])[::-1], 0.0)
 
@@ -128,7 +135,7 @@ def _direction(distribution: "PLDPmf") -> Profile:
 @functools.lru_cache(maxsize=8)
 def subsampled_gaussian_profile(
     sampling_probability: SamplingProbability,
-    noise_multiplier: NoiseMultiplier,
+    noise_multiplier: TrainingNoise,
     steps: Steps,
     *,
     interval: Interval = _INTERVAL,
@@ -147,10 +154,15 @@ def subsampled_gaussian_profile(
     Returns:
       real epsilon -> delta, element by element, fast on large arrays.
     """
-    one_step = _one_step(sampling_probability, noise_multiplier, interval)
-    loss = one_step.self_compose(steps)
-    remove = _direction(loss._pmf_remove)
-    add = remove if loss._symmetric else _direction(loss._pmf_add)
+    try:
+        loss = _one_step(sampling_probability, noise_multiplier, interval).self_compose(steps)
+        remove = _direction(loss._pmf_remove)
+        add = remove if loss._symmetric else _direction(loss._pmf_add)
+    except MemoryError:
+        raise InputError(
+            "the table of privacy losses is larger than memory; take more noise, fewer steps or "
+            "a larger interval"
+        ) from None
 
     def profile(epsilon: np.ndarray) -> np.ndarray:
         return np.maximum(remove(epsilon), add(epsilon))[()]
@@ -162,7 +174,7 @@ def subsampled_gaussian_profile(
 def largest_steps(
     thresholds: CandidateThresholds,
     sampling_probability: SamplingProbability,
-    noise_multiplier: NoiseMultiplier,
+    noise_multiplier: TrainingNoise,
     *,
     interval: Interval = _INTERVAL,
 ) -> int:

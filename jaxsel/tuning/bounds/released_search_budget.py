@@ -36,7 +36,7 @@ from jaxsel.repetitions import Repetitions, truncated_negative_binomial
 from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.bounds.poisson import poisson_epsilon
 from jaxsel.tuning.bounds.renyi import renyi_curves, tuned_epsilon
-from jaxsel.tuning.parameters import NoiseMultiplier, SamplingProbability, Steps, TunedDelta
+from jaxsel.tuning.parameters import SamplingProbability, Steps, TrainingNoise, TunedDelta
 
 RELEASED_ORDERS = np.array(
     [1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0, 4.5, *range(5, 64), 128, 256, 512]
@@ -61,9 +61,7 @@ class ReleasedBudget(NamedTuple):
 
 @validated
 def subsampled_gaussian_renyi(
-    order: npt.ArrayLike,
-    sampling_probability: SamplingProbability,
-    noise_multiplier: NoiseMultiplier,
+    order: npt.ArrayLike, sampling_probability: SamplingProbability, noise_multiplier: TrainingNoise
 ) -> np.ndarray:
     """Renyi divergence of one step of DP-SGD with Poisson sampling, the larger direction.
 
@@ -99,7 +97,7 @@ def subsampled_gaussian_renyi(
 @validated
 @functools.lru_cache(maxsize=16)
 def training_renyi(
-    sampling_probability: SamplingProbability, noise_multiplier: NoiseMultiplier, steps: Steps
+    sampling_probability: SamplingProbability, noise_multiplier: TrainingNoise, steps: Steps
 ) -> RenyiCurve:
     """Renyi curve of DP-SGD: exact at RELEASED_ORDERS and at some orders in between.
 

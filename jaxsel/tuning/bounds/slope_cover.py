@@ -113,7 +113,7 @@ def slope_cover(
     repetitions: Repetitions,
     *,
     kinks: np.ndarray | None = None,
-    count: Annotated[int, whole("grid points", at_least=16)] = COUNT,
+    count: Annotated[int, whole("grid points", at_least=16, at_most=1e6)] = COUNT,
 ) -> SlopeCover:
     """The points to the upper left of the curve of slopes, for one trade-off and one law of K.
 

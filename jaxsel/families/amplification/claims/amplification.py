@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Appendix C: Theorem C.1, Lemma C.2; and Section 5.4."""
+"""Claims of Liu & Talwar 2019: private amplification (Theorem C.1, Lemma C.2), Section 5.4."""
 
 import itertools
 import math
@@ -27,7 +27,16 @@ Total = Annotated[float, positive("s, the sum of the means E X_i")]
 
 
 class _Instance(NamedTuple):
-    """Candidates on both sides; rows of the laws are candidates, all capped at 1."""
+    """Two neighbouring inputs of private amplification, whose threshold tau is 1.
+
+    Attributes:
+      first, second: Float["candidates scores"], the law of each candidate's score on either side.
+      scores: Float["scores"], the values that a score may have.
+      epsilon: epsilon_1; on the two sides each candidate's laws are that close.
+      score_epsilon: epsilon_2, of the exponential mechanism.
+      gamma: inverse number of dummies.
+      where: the instance in words, for the text of a case.
+    """
 
     first: np.ndarray
     second: np.ndarray
@@ -52,7 +61,7 @@ class _Instance(NamedTuple):
 
 
 def _instances(budget: Budget) -> Iterator[_Instance]:
-    """Alike candidates, 30 at most, and up to 6 different ones."""
+    """Random instances: in turn up to 30 candidates with one law, and up to 6 with their own."""
     for case, generator in enumerate(budget.draws(120)):
         size, alike = int(generator.integers(2, 4)), case % 2 == 0
         count = int(generator.integers(1, 31 if alike else 7))
@@ -80,19 +89,20 @@ def _instances(budget: Budget) -> Iterator[_Instance]:
 @LT.privacy("LT-ThmC.1", "Theorem C.1, privacy", Relation.BASE)
 def privacy(*, epsilon: BaseEpsilon = 1.0, gamma: Gamma = 0.1) -> float:
     """If every score is epsilon_1-DP, the exponential mechanism among the capped scores and 1 +
-    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its parameter."""
+    1/gamma dummies is (2 epsilon_1 + 8 gamma)-DP, whatever its own parameter epsilon_2 is."""
     return 2.0 * epsilon + 8.0 * gamma
 
 
 @LT.privacy("LT-ThmC.1-privacy-sharp", "Theorem C.1, a bound of this project", Relation.BASE)
 def sharp(*, base_epsilon: BaseEpsilon = 0.5) -> float:
-    """If every score is epsilon_1-DP, the mechanism is 2 epsilon_1-DP for every gamma.
+    """If every score is epsilon_1-DP, private amplification is 2 epsilon_1-DP for every gamma.
 
-    One epsilon_1 is the chosen candidate's own; the other bounds the change of
-    E[1/(c + sum of X_i)], c >= 1 being the dummies' weight (and the chosen X_i). That is
-    the integral of (1-t)^(c-1) prod (1 - h_i(t)) over t in [0, 1], with h_i(t) = 1 -
-    E[(1-t)^(X_i)] convex in t and 0 at 0, as X_i is in [0, 1]. On a neighbour h_i is at
-    least e^-epsilon_1 h_i(t) >= h_i(e^-epsilon_1 t); substitute t.
+    One epsilon_1 is the chosen candidate's own. The other bounds the change of
+    E[1/(c + sum of X_i)], where X_i are the weights of the other candidates, and c >= 1 is that of
+    the dummies and of the chosen one. This expectation is the integral of (1-t)^(c-1) prod (1 -
+    h_i(t)) over t in [0, 1], where h_i(t) = 1 - E[(1-t)^(X_i)] is convex in t and 0 at 0, since X_i
+    is in [0, 1]. On a neighbour h_i(t) is at least e^-epsilon_1 h_i(t) >= h_i(e^-epsilon_1 t). With
+    e^-epsilon_1 t as the new variable, the neighbour's integral is at most e^epsilon_1 times this.
     """
     return 2.0 * base_epsilon
 
@@ -110,7 +120,7 @@ def losses_whatever_gamma(budget):
 
 
 def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
-    """epsilon_1, gamma, and the exact pure epsilon of the selection."""
+    """Cases of Theorem C.1: epsilon_1, gamma, the selection's exact pure epsilon, and a text."""
     # So many candidates that the dummies do not count: the rivals of a rare score
     # become fewer as it becomes likelier.
     for gamma, epsilon in ((0.2, 0.5), (1e-3, 1.0)):
@@ -138,9 +148,14 @@ def _losses(budget: Budget) -> Iterator[tuple[float, float, float, str]]:
 
 
 def _rare_among_many(gamma: float, count: int, high: float, rare: float) -> float:
-    """N rare E[1/(2 + 1/gamma + others)], the chance that a rare score is chosen.
+    """The probability that a rare score is chosen: N rare E[1/(2 + 1/gamma + others)].
 
-    It has weight 1 and chance ``rare``; others have weight 1 with chance ``high``, or 0.
+    Args:
+      gamma: inverse number of dummies.
+      count: N, the number of candidates.
+      high: the probability that a score is another one at or above tau, of weight 1.
+      rare: the probability that a score is the rare one, also of weight 1. All other scores
+        lie so far below tau that their weight is 0.
     """
     others = binomial_counts(count - 1, high + rare)
     weighed = others.weights / (2.0 + 1.0 / gamma + others.values)
@@ -209,7 +224,7 @@ dummy = LT.utility(
 
 
 def _two_values(budget: Budget) -> Iterator[tuple[float, int, float, float]]:
-    """gamma, N, P[score >= tau], and the weight of the scores below."""
+    """Candidates with two possible scores: gamma, N, P[score >= tau], weight of the lower score."""
     yield 0.1, 10, 0.3, 0.0
     for generator in budget.draws(200):
         gamma, chance, weight = generator.uniform(0.001, [0.249, 0.999, 0.999]).tolist()
@@ -239,7 +254,7 @@ def inverse(*, total: Total = 2.0) -> float:
     """For independent X_i in [0, 1] and s = sum E X_i: 1/(1+s) <= E[1/(1 + sum X_i)] <= (1 -
     e^-s)/s <= 1/s.
 
-    Bound 1/s on E[1/(1 + sum of X_i)].
+    Returns the last of these bounds, 1/s.
     """
     return 1.0 / total
 
@@ -254,20 +269,20 @@ def step(*, total: Total = 2.0) -> float:
 def step_printed(*, total: Annotated[float, number("s", above=0.0, at_most=700.0)] = 2.0) -> float:
     """E[1/(1 + sum X_i)] <= (1 - e^s)/s, s = sum E X_i, for independent X_i in [0, 1].
 
-    Printed last line of the proof: (1 - e^s)/s, which is negative.
+    Returns (1 - e^s)/s, as the last line of the proof prints it; it is negative.
     """
     return -math.expm1(total) / total
 
 
 def _mean_inverse(values: np.ndarray, chances: np.ndarray) -> float:
-    """E[1/(1 + sum X_i)], X_i having ``values[i]`` with ``chances[i]``."""
+    """E[1/(1 + sum X_i)], where X_i is ``values[i, j]`` with probability ``chances[i, j]``."""
     sums, weights = (np.array(list(itertools.product(*rows))) for rows in (values, chances))
     return float(weights.prod(axis=1) @ (1.0 / (1.0 + sums.sum(axis=1))))
 
 
 @inverse.bounds()
 def links(budget):
-    """The links of 1/(1+s) <= E[1/(1 + sum X)] <= (1 - e^-s)/s <= 1/s, one by one."""
+    """Checks 1/(1+s) <= E[1/(1 + sum X)] <= (1 - e^-s)/s <= 1/s, one inequality after another."""
     for generator in budget.draws(100):
         size = int(generator.integers(1, 7))
         values = generator.uniform(size=(size, 3))  # of each X_i
@@ -281,7 +296,7 @@ def links(budget):
 
 
 def _mean_inverse_or_none(chances: np.ndarray, values: np.ndarray) -> float:
-    """The same, X_i having ``values[i]`` with ``chances[i]``, else 0."""
+    """E[1/(1 + sum X_i)], where X_i is ``values[i]`` with probability ``chances[i]``, else 0."""
     return _mean_inverse(
         np.column_stack([np.zeros(values.size), values]), np.column_stack([1.0 - chances, chances])
     )
@@ -325,6 +340,7 @@ def random_stopping(
 
 @random_stopping.bounds()
 def high_losses(budget):
+    """The exact probability of a loss above c L: one that nears the bound, then random losses."""
     # Markov's inequality at a c near 1, which most runs exceed; they seldom stop.
     low = 1.05 * (1.0 + 1e-9)
     law = stopping_law(np.array([1.0 - 1.0 / low, 1.0 / low]), 1e-3)

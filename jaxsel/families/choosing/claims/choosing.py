@@ -22,10 +22,10 @@ Moves = Annotated[
 
 
 class Instance(NamedTuple):
-    """Two neighbours, and what a theorem is asked for."""
+    """Two neighbouring lists of scores, and the parameters of Theorem 7 or 8."""
 
     scores: np.ndarray
-    moved: np.ndarray
+    moved: np.ndarray  # the neighbour's scores
     counts: np.ndarray  # candidates with each score
     number: int  # k of the theorem
     epsilon: float
@@ -41,6 +41,7 @@ class Instance(NamedTuple):
 
 
 def instances(budget: Budget) -> Iterator[Instance]:
+    """Neighbours for Theorem 7: three that were constructed to be costly, then random ones."""
     three, crowd = np.array([5.0, 3.0, 0.0]), np.array([1.0, 1e15])
     yield Instance(three, np.array([4.0, 4.0, 0.0]), np.ones(3), 2, 1.0, 0.1, 0.5)
     # The best has a lead only in the last unit of its noise; then none.
@@ -81,15 +82,15 @@ def instances(budget: Budget) -> Iterator[Instance]:
     "(CL-Thm7-sharp, attained).",
 )
 def stated(*, delta: Delta = 0.1) -> float:
-    """Selection of the best index with noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta)
-    and gamma = 1 is (epsilon, delta)-DP for k-bounded families and epsilon <= 1."""
+    """For k-bounded families and epsilon <= 1, the choosing mechanism is (epsilon, delta)-DP with
+    noise TLap(epsilon/3, delta beta/(5 k)), tau = ceil(4/beta) and gamma = 1."""
     return delta
 
 
 def losses(budget: Budget) -> Iterator[tuple[Instance, float]]:
-    """Neighbouring inputs of the choosing mechanism, each with its exact delta.
+    """Neighbouring inputs of the choosing mechanism, each with its exact delta at its epsilon.
 
-    That is the least delta at the instance's epsilon that covers both directions.
+    The delta is the larger one of both directions.
     """
     for case in instances(budget):
         made = laws.choosing_settings(case.epsilon, case.delta, case.beta, case.number)
@@ -113,11 +114,12 @@ def spent(
     bound: Bound = 2,
     moves: Moves = None,
 ) -> float:
-    """It spends at most 1 - E_p prod_i (1 - p delta_i)^tau at epsilon, delta_i being candidate i's
-    exact delta at epsilon/3; attained in the limit of many other candidates.
+    """At epsilon, the choosing mechanism spends a delta of at most 1 - E_p prod_i (1 - p
+    delta_i)^tau, delta_i being candidate i's exact delta at epsilon/3; this is attained in the
+    limit of many other candidates.
 
-    1 - E_p prod_i (1 - p delta_i)^tau, at epsilon; 1 - E_p (1 - p delta_1)^(tau k) where k
-    scores move by 1.
+    Returns this delta for scores that move by ``moves``; without them, k scores move by 1 and it
+    is 1 - E_p (1 - p delta_1)^(tau k).
 
     Raises:
       InputError: for scores that move by more than k together.
@@ -146,11 +148,12 @@ def spent_on_instances(budget):
     "most (e^(1/3) - 1)/2 < 0.2.",
 )
 def half(*, delta: Delta = 0.1) -> float:
-    """If k scores move by 1, that is at most delta/2."""
+    """If k scores move by 1, the choosing mechanism spends at most delta/2 at epsilon."""
     return delta / 2.0
 
 
 def _draw(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    """Random bound, delta, beta and epsilon."""
     bound, (delta, beta) = (
         int(generator.integers(1, 200)),
         generator.uniform(1e-6, 0.999, 2).tolist(),
@@ -175,12 +178,15 @@ def certain_failure(runs: int) -> float:
 
 
 def crowds(settings: laws.NoisySelection) -> Iterator[tuple[float, str]]:
-    """P[the loss exceeds the noise's support, or nothing is released], where one
-    candidate leads many by a little more than the support."""
+    """The exact probability of failure, with a text, where one candidate leads a crowd.
+
+    A selection fails if its loss exceeds the noise's support, or if nothing is released. The best
+    candidate leads the crowd by a little more than the support; a few others may lie between.
+    """
     lead = settings.support * (1.0 + 1e-9)
     for others in (1e3, 1e15):
         for middle in ((), (0.5, 3.0), (1e-9, 1.0)):
-            # (position, number) of those between
+            # where those between lie, as a share of the lead, and how many they are
             levels, counts = [lead, 0.0], [1.0, others]
             if middle:
                 levels.append(lead * middle[0])
@@ -191,6 +197,7 @@ def crowds(settings: laws.NoisySelection) -> Iterator[tuple[float, str]]:
 
 
 def _draw_failure(generator: np.random.Generator) -> tuple[float, float, int]:
+    """Random beta, delta and k."""
     beta, delta = generator.uniform(0.02, 0.999), 10.0 ** generator.uniform(-6.0, -0.1)
     return beta, delta, int(generator.integers(1, 50))
 
@@ -212,10 +219,10 @@ def failing(*, beta: Beta = 0.1) -> float:
 
 @CL.utility("CL-Thm7-utility-sharp", "Theorem 7, sharpened")
 def failing_sharp(*, beta: Beta = 0.1) -> float:
-    """It fails with probability at most (2 - 2^-tau)/(tau + 1) < beta/2, attained in the limit of
-    many candidates.
+    """The loss exceeds Theorem 7's bound with probability at most (2 - 2^-tau)/(tau + 1) < beta/2,
+    attained in the limit of many candidates.
 
-    (2 - 2^-tau)/(tau + 1) < beta/2, tau = ceil(4/beta).
+    Returns (2 - 2^-tau)/(tau + 1), with tau = ceil(4/beta).
     """
     return certain_failure(math.ceil(4.0 / beta))
 
@@ -233,7 +240,7 @@ def failures(beta, delta, k):
 def support_printed(*, bound: Bound = 1, beta: Beta = 0.9, delta: Delta = 0.9) -> float:
     """The noise TLap(epsilon, delta beta/(5 k)) is at most (5/epsilon) log(k/(beta delta)).
 
-    Printed bound 5 log(k/(beta delta)) on the noise, times epsilon.
+    Returns the printed bound times epsilon, 5 log(k/(beta delta)).
     """
     return 5.0 * math.log(bound / beta / delta)
 
@@ -243,7 +250,7 @@ def support_corrected(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1)
     """For k/(beta delta) >= 5^(1/4), the noise TLap(epsilon, delta beta/(5 k)) is at most
     (5/epsilon) log(k/(beta delta)).
 
-    Bound 5 log(k/(beta delta)) on the noise, times epsilon.
+    Returns the bound times epsilon, 5 log(k/(beta delta)).
     """
     ratio = bound / beta / delta
     if ratio < 5.0**0.25:
@@ -252,6 +259,7 @@ def support_corrected(*, bound: Bound = 1, beta: Beta = 0.1, delta: Delta = 0.1)
 
 
 def _draw_support(generator: np.random.Generator) -> tuple[float, float, int]:
+    """Random beta, delta and bound."""
     return *generator.uniform(0.001, 0.8, 2).tolist(), int(generator.integers(1, 1000))
 
 

@@ -1,7 +1,7 @@
-"""Cohen et al. 2022, Theorems 7 and 8: what runs has the constants of the paper.
+"""Both selections run with the constants of Cohen et al. 2022, Theorems 7 and 8.
 
-The numbers that the samplers draw with, as ``prepare`` makes them, against the theorems'
-text written out here; with scores whose clipped values are worked out by hand.
+The numbers that ``prepare`` hands to the samplers are compared with the constants of the theorems,
+written out here, and the clipped scores with values worked out by hand.
 """
 
 import math
@@ -14,7 +14,14 @@ from jaxsel.language.papers import CL
 
 
 def _numbers(params, rate: float, runs: float, where: str):
-    """Largest size, rate and number of runs that a sampler draws with."""
+    """Cases of one sampler: the largest size of its noise, then its rate and its tau.
+
+    Args:
+      params: the parameters as ``prepare`` made them.
+      rate: of the noise, by the theorem.
+      runs: tau by the theorem, not yet rounded up.
+      where: the setting in words.
+    """
     found = float(params["rate"])
     yield -math.log(float(params["truncation"])) / found, f"largest size of the noise, {where}"
     yield Judged(rate, found, f"rate of the noise, {where}")
@@ -25,10 +32,10 @@ def _numbers(params, rate: float, runs: float, where: str):
 def reach(
     *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, bound: Bound = 2
 ) -> float:
-    """What runs has noise of scale 3/epsilon that ends at (3/epsilon) log(5 k/(delta beta)), and
-    tau = ceil(4/beta).
+    """The choosing mechanism runs with noise of scale 3/epsilon that ends at (3/epsilon) log(5
+    k/(delta beta)), and with tau = ceil(4/beta).
 
-    (3/epsilon) log(5 k/(delta beta)), the largest size of the noise.
+    Returns the largest size of the noise, (3/epsilon) log(5 k/(delta beta)).
     """
     return 3.0 / epsilon * math.log(5.0 * bound / (delta * beta))
 
@@ -40,6 +47,7 @@ def reach(
     tolerance=1e-12,
 )
 def choosing_as_it_runs(epsilon, delta, beta, bound):
+    """The noise and tau that both methods of the choosing mechanism prepare."""
     from jaxsel.families.choosing.choosing import choosing_mechanism
 
     point = {"epsilon": epsilon, "delta": delta, "beta": beta, "bound": bound}
@@ -52,10 +60,10 @@ def choosing_as_it_runs(epsilon, delta, beta, bound):
 def stable_reach(
     *, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank: Rank = 1
 ) -> float:
-    """What runs has noise of scale 6/epsilon that ends at (6/epsilon) log(10 k/(delta beta)), on
-    max(f_i - Q, 0), and tau = ceil(2/beta).
+    """Stable selection runs with noise of scale 6/epsilon that ends at (6/epsilon) log(10 k/(delta
+    beta)), on max(f_i - Q, 0), and with tau = ceil(2/beta).
 
-    (6/epsilon) log(10 k/(delta beta)), the largest size of the noise.
+    Returns the largest size of the noise, (6/epsilon) log(10 k/(delta beta)).
     """
     return 6.0 / epsilon * math.log(10.0 * rank / (delta * beta))
 
@@ -72,6 +80,7 @@ def stable_reach(
     tolerance=1e-12,
 )
 def stable_selection_as_it_runs(epsilon, delta, beta, rank, scores, clipped):
+    """The noise, tau and clipped scores that both methods of stable selection prepare."""
     from jaxsel.families.choosing.stable_selection import stable_selection
 
     point = {"epsilon": epsilon, "delta": delta, "beta": beta, "rank": rank}

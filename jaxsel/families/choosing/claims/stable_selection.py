@@ -16,7 +16,10 @@ from jaxsel.language.papers import CL
 
 
 def _exact_delta(case: Instance, **settings: int) -> float:
-    """Exact delta at epsilon between the two laws of the index."""
+    """The exact delta at the instance's epsilon between the laws of the released index.
+
+    ``settings`` are those of ``stable_settings``, such as ``shares``.
+    """
     made = stable_settings(case.epsilon, case.delta, case.beta, case.number, **settings)
     first, second = (
         group_law(clipped_scores(side, case.number, case.counts), case.counts, made)
@@ -26,13 +29,20 @@ def _exact_delta(case: Instance, **settings: int) -> float:
 
 
 def crowd(lead: float, others: float, delta: float, beta: float) -> Instance:
-    """One candidate gains 1 while all the others, far behind, lose 1."""
+    """An instance in which one candidate gains 1 while all others, far behind, lose 1.
+
+    Args:
+      lead: of the one candidate over the others.
+      others: how many there are.
+      delta, beta: parameters of Theorem 8; epsilon and k are 1.
+    """
     scores, steps = np.array([lead, 0.0]), np.array([1.0, -1.0])
     counts = np.array([1.0, others])
     return Instance(scores, scores + steps, counts, 1, 1.0, delta, beta)
 
 
 def instances(budget: Budget) -> Iterator[Instance]:
+    """Neighbours for Theorem 8: three that were constructed to be costly, then random ones."""
     three, moved = np.array([5.0, 3.0, 0.0]), np.array([4.0, 4.0, 1.0])
     yield Instance(three, moved, np.ones(3), 1, 1.0, 0.1, 0.5)
     yield crowd(30.0, 6608.0, 1e-3, 1e-3)
@@ -61,8 +71,8 @@ def instances(budget: Budget) -> Iterator[Instance]:
 
 @CL.privacy("CL-Thm8-index-printed", "proof of Theorem 8", Relation.GENERAL)
 def printed(*, delta: Delta = 1e-3) -> float:
-    """Selection of the index with noise TLap(epsilon/3, beta delta/(10 k)) on max(f_i - Q, 0) and
-    tau = ceil(2/beta) is (epsilon, delta)-DP."""
+    """Stable selection is (epsilon, delta)-DP with noise TLap(epsilon/3, beta delta/(10 k)) on
+    max(f_i - Q, 0), Q being the (k+1)-th largest score, and with tau = ceil(2/beta)."""
     return delta
 
 
@@ -75,6 +85,7 @@ def printed(*, delta: Delta = 1e-3) -> float:
     )
 )
 def one_leader(lead, others, delta, beta):
+    """The exact delta of stable selection as printed, where one candidate leads a crowd."""
     return _exact_delta(crowd(lead, others, delta, beta), shares=3)
 
 
@@ -87,8 +98,9 @@ def one_leader(lead, others, delta, beta):
     "spare and p halves the rest: at most 0.04 delta (CL-Thm8-sharp).",
 )
 def stated(*, delta: Delta = 1e-3) -> float:
-    """Selection of the index with noise TLap(epsilon/6, beta delta/(10 k)) on max(f_i - Q, 0), tau
-    = ceil(2/beta) and gamma = 1 is (epsilon, delta)-DP for epsilon <= 1."""
+    """For epsilon <= 1, stable selection is (epsilon, delta)-DP with noise TLap(epsilon/6, beta
+    delta/(10 k)) on max(f_i - Q, 0), Q being the (k+1)-th largest score, and with tau =
+    ceil(2/beta) and gamma = 1."""
     return delta
 
 
@@ -100,10 +112,10 @@ def exact_deltas(budget):
 
 @CL.privacy("CL-Thm8-sharp", "Theorem 8, sharpened", Relation.GENERAL)
 def spent(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.5, rank: Rank = 1) -> float:
-    """It spends at most 1 - E_p (1 - p delta_2)^(2 k tau) at epsilon, delta_2 being the exact delta
-    at epsilon/3 of the noise moved by 2.
+    """At epsilon, stable selection spends a delta of at most 1 - E_p (1 - p delta_2)^(2 k tau),
+    delta_2 being the exact delta at epsilon/3 of the noise moved by 2.
 
-    1 - E_p (1 - p delta_2)^(2 k tau), where 2 k clipped scores move by 2.
+    Returns this delta, the one of 2 k clipped scores that move by 2.
     """
     settings = stable_settings(epsilon, delta, beta, rank)
     return spent_delta([2.0], epsilon, settings, counts=[2 * rank])
@@ -138,9 +150,9 @@ CL_E20 = CL.misprint(
 @CL.utility("CL-Thm8-utility", "Theorem 8")
 def failing(*, beta: Beta = 0.1) -> float:
     """If the gap G_k exceeds the support (6/epsilon) log(10 k/(beta delta)) of the noise, the loss
-    does so with probability at most (2 - 2^-tau)/(tau + 1) <= beta.
+    exceeds this support, too, with probability at most (2 - 2^-tau)/(tau + 1) <= beta.
 
-    (2 - 2^-tau)/(tau + 1) <= beta, tau = ceil(2/beta).
+    Returns (2 - 2^-tau)/(tau + 1), with tau = ceil(2/beta).
     """
     return certain_failure(math.ceil(2.0 / beta))
 
@@ -152,12 +164,13 @@ def failures(beta, delta, k):
 
 @CL.utility("CL-Thm8-gap", "Theorem 8")
 def gap(*, epsilon: Epsilon = 1.0, delta: Delta = 0.1, beta: Beta = 0.1, rank: Rank = 1) -> float:
-    """The gap (10/epsilon) log(k/(beta delta)) exceeds that support for k/(beta delta) >=
-    10^(3/2)."""
+    """Theorem 8's gap (10/epsilon) log(k/(beta delta)) is at least the support of the noise for
+    k/(beta delta) >= 10^(3/2)."""
     return 10.0 / epsilon * math.log(rank / beta / delta)
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, float, float, int]:
+    """Random epsilon, delta, beta and rank with k/(beta delta) of at least 10^(3/2)."""
     ratio = 10.0**1.5 * (1.0 + float(generator.choice([1e-9, 1.0, 1e3])))
     rank = int(generator.integers(1, 20))
     beta = generator.uniform(rank / ratio, 1.0) if rank < ratio else 0.5
@@ -174,10 +187,10 @@ def supports(epsilon, delta, beta, rank):
 
 @CL.privacy("CL-Thm8-step-close-printed", "proof of Theorem 8", Relation.GENERAL)
 def close_printed(*, rank: Rank = 1, beta: Beta = 0.1, delta: Delta = 0.1) -> float:
-    """max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) on neighbours is (epsilon', delta beta/(5
-    k))-indistinguishable, epsilon' = epsilon/3.
+    """On neighbours, the noisy scores max(f_i - Q, 0) + TLap(epsilon', beta delta/(10 k)) are
+    (epsilon', delta beta/(5 k))-indistinguishable, epsilon' = epsilon/3.
 
-    Delta delta beta/(5 k) at which one candidate's noisy scores are to be close.
+    Returns delta beta/(5 k), the delta of one candidate's noisy score.
     """
     return beta * delta / (5.0 * rank)
 
@@ -186,14 +199,15 @@ close = CL.privacy(
     "CL-Thm8-step-close",
     "proof of Theorem 8, corrected",
     Relation.GENERAL,
-    statement="max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 k)) on neighbours is "
-    "(epsilon/3, delta beta/(5 k))-indistinguishable.",
+    statement="On neighbours, the noisy scores max(f_i - Q, 0) + TLap(epsilon/6, beta delta/(10 "
+    "k)) are (epsilon/3, delta beta/(5 k))-indistinguishable.",
     loose="The noise's exact delta at epsilon/3 is at most (e^(1/3) - 1)/2 < 0.2 of delta beta/(10 "
     "k), up to its truncation, and half of delta beta/(5 k) is left to spare.",
 )(close_printed.evaluate)
 
 
 def _draw_clipped(generator: np.random.Generator):
+    """Random scores, moved scores, beta, delta and rank."""
     size = int(generator.integers(2, 7))
     scores = generator.integers(0, 8, size).astype(float)
     moved = scores + generator.integers(-1, 2, size)
@@ -207,7 +221,10 @@ _NAMES, _SWAP = "scores moved beta delta rank", ([5.0, 3.0, 0.0], [4.0, 4.0, 1.0
 @close_printed.bounds(listed(_NAMES, _SWAP), noise=1.0 / 3.0)
 @close.bounds(drawn(_NAMES, _draw_clipped, 200, _SWAP), noise=1.0 / 6.0, tolerance=1e-12)
 def clipped_deltas(scores, moved, beta, delta, rank, noise):
-    """Exact deltas at epsilon/3, what Selection may spend thrice; epsilon = 1."""
+    """The exact delta of the noisy score that moves most, at epsilon/3, where epsilon is 1.
+
+    By Theorem 1 of the paper, selection costs three times the epsilon of one noisy score.
+    """
     before, after = (clipped_scores(side, rank) for side in (scores, moved))
     change = float(np.abs(before - after).max())
     if change > 0.0:

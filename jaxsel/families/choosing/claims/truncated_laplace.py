@@ -1,7 +1,7 @@
 """Cohen, Lyu, Nelson, Sarlos & Stemmer 2022, Section 3: truncated Laplace noise.
 
-TLap(epsilon, delta) is Laplace noise of scale 1/epsilon truncated to
-+-log(1/delta)/epsilon.
+TLap(epsilon, delta) is Laplace noise of scale 1/epsilon that is conditioned on having at most
+the size log(1/delta)/epsilon.
 """
 
 import math

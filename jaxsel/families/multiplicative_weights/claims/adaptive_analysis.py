@@ -1,8 +1,9 @@
-"""Cohen et al. 2022, Theorems 10 and 12: adaptive data analysis, by running it.
+"""Claims of Cohen et al. 2022, Theorems 10 and 12, on adaptive data analysis.
 
-The analyst of ``adaptive_analysis`` overfits where answers are exact, as an exact law
-says; where Theorem 9's or Theorem 11's mechanism answers, with the settings for
-(epsilon, delta) and beta, all answers are near the population's.
+The analyst of ``adaptive_analysis`` overfits exact answers, with a law that is known exactly.
+Where Theorem 9's or Theorem 11's mechanism answers, with its settings for (epsilon, delta) and
+beta, all answers are near the population's. The *bin* of an analysis is the one of 40 equal bins
+of [-1, 1] in which its last answer minus the population's lies.
 """
 
 import functools
@@ -42,17 +43,22 @@ _MIDDLE = 20  # the bin that begins at 0
 
 @CL.utility("CL-Sec1.5.1-attack", "Section 1.5.1, why answers need protection")
 def overfitted(*, bin: Bin = 22) -> float:
-    """An analyst who asks for what one exact answer favours finds a query that the rows
-    exaggerate, by as much as the exact law of 23 rows says.
+    """If answers are exact, an analyst who asks a random query, and then for the cells that its
+    answer favours, gets a last answer above the population's, by as much as the exact law of 23
+    rows says.
 
-    Chance that the last answer exceeds the population's by as much as that bin.
+    Returns the probability that the last answer minus the population's lies in the bin, which
+    reaches from bin/20 - 1 to (bin + 1)/20 - 1.
     """
     return float(_attack_law()[min(bin, 39)])
 
 
 @functools.cache
 def _attack_law() -> np.ndarray:
-    """Exact law of the bin after one exact answer: the favoured side is asked for."""
+    """The exact law of the bin, Float["40"], after one exact answer about a random subset.
+
+    The last query is the subset itself if its answer is too large, else the complement.
+    """
     law = np.zeros(40)
     counts = np.arange(_SAMPLE + 1)
     for subset in itertools.product((0, 1), repeat=_POPULATION.size):
@@ -64,7 +70,15 @@ def _attack_law() -> np.ndarray:
 
 
 def _counts(trials: int, seed: int, rows: int, shares: np.ndarray, protection="none", **given):
-    """How often the last answer lies in each bin after one query."""
+    """How many analyses have each bin, Int["40"], where one query suggests the last one.
+
+    Args:
+      trials, seed: of the simulation.
+      rows: n.
+      shares: Float["cells"], the population.
+      protection: as of ``adaptive_analysis``.
+      **given: the parameters that the protection takes.
+    """
     from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import simulate
 
@@ -74,12 +88,13 @@ def _counts(trials: int, seed: int, rows: int, shares: np.ndarray, protection="n
 
 
 def _compared(counts: np.ndarray, law: np.ndarray, trials: int, error: float, **point: Any):
-    """Every claimed chance lies between the limits of its frequency.
+    """Cases that each bin's exact probability lies within the confidence limits of its frequency.
 
     Args:
-      counts: how often each bin was seen.
-      law: the exact law, of which bins that are never reached are left out.
-      trials, error: of the simulation, and of each limit.
+      counts: Int["40"], how often each bin was seen.
+      law: Float["40"], the exact law; bins of probability 0 that were never seen are left out.
+      trials: how many were simulated.
+      error: the probability with which a bin's limits may miss the truth.
       **point: the claim's other parameters.
     """
     low, high = clopper_pearson(counts, trials, 1.0 - error)
@@ -121,7 +136,7 @@ _RESTARTS = {
 
 
 def _tables() -> Iterator[tuple[float, np.ndarray]]:
-    """Chance and shares of every table of the rows."""
+    """Every possible table of the few rows: its probability, and the share of each cell in it."""
     for counts in itertools.product(range(_FEW + 1), repeat=_SHARES.size):
         if sum(counts) == _FEW:
             chance = float(stats.multinomial.pmf(counts, _FEW, _SHARES))
@@ -132,12 +147,25 @@ _SUBSETS = np.array(list(itertools.product((0.0, 1.0), repeat=_SHARES.size)))
 
 
 def _suggested(query: np.ndarray, over: bool) -> np.ndarray:
-    """The cells with a positive vote, after an answer over the population's or under."""
+    """The last query: the cells with a positive vote.
+
+    Args:
+      query: Float["cells"], the only query before it.
+      over: whether its answer was above the population's, which makes its cells win.
+    """
     return query if over else 1.0 - query
 
 
 def _binned(noise, truth: float, scale: float, least: float, most: float, share: float):
-    """Law of the bin of a noisy answer, kept within limits, less the population's."""
+    """The law of the bin of a noisy answer minus the population's: Float["40"].
+
+    Args:
+      noise: of the answer, as a distribution of SciPy.
+      truth: the answer without noise.
+      scale: of the noise.
+      least, most: the interval to which the answer is clipped.
+      share: the population's answer.
+    """
     ends = share + _EDGES
     reached = noise.cdf((ends - truth) / scale)
     reached = np.where(ends <= least, 0.0, np.where(ends > most, 1.0, reached))
@@ -147,12 +175,13 @@ def _binned(noise, truth: float, scale: float, least: float, most: float, share:
 
 
 def _point(answer: float, share: float) -> np.ndarray:
+    """The law of the bin of a certain answer minus the population's ``share``: Float["40"]."""
     place = int(np.clip(np.floor((answer - share + 1.0) * 20.0), 0, 39))
     return np.eye(40)[place]
 
 
 def _noised_law(protection: str) -> np.ndarray:
-    """Exact law of the bin where every answer has noise of its own."""
+    """The exact law of the bin, Float["40"], if each answer has independent noise."""
     noise, scale = _NOISES[protection]
     law = np.zeros(40)
     for chance, means in _tables():
@@ -168,9 +197,13 @@ def _noised_law(protection: str) -> np.ndarray:
 
 
 def _weights_law(updates: int) -> np.ndarray:
-    """Exact law of the bin where a hypothesis answers that so many answers may correct.
+    """The exact law of the bin, Float["40"], if Theorem 9's mechanism answers both queries.
 
-    By the text of Dwork & Roth 2014, Section 4.2, and a sum over the threshold's noise.
+    It is worked out from the text of Dwork & Roth 2014, Section 4.2, and not from what runs, by a
+    sum over quantiles of the threshold's noise.
+
+    Args:
+      updates: k, how many answers may correct the hypothesis: 1 or 2.
     """
     given, laplace = _RESTARTS, stats.laplace
     middles = (np.arange(4000) + 0.5) / 4000
@@ -179,10 +212,12 @@ def _weights_law(updates: int) -> np.ndarray:
     law = np.zeros(40)
 
     def fires(means, hypothesis, query) -> np.ndarray:
+        """The probability that the noisy error reaches the threshold, at each of ``levels``."""
         off = abs(float(query @ (means - hypothesis)))
         return laplace.sf((levels - off) / given["query_scale"])
 
     def released(means, last) -> np.ndarray:
+        """The law of the bin if the last query is answered from the rows."""
         return _binned(
             laplace, float(last @ means), given["answer_scale"], 0.0, 1.0, float(last @ _SHARES)
         )
@@ -191,7 +226,7 @@ def _weights_law(updates: int) -> np.ndarray:
         for query in _SUBSETS:
             weight, first = chance / 8.0, fires(means, start, query)
             guess, share = float(query @ start), float(query @ _SHARES)
-            # Answered by the hypothesis: the same threshold at the next query.
+            # The hypothesis answers the first query: the next one meets the same noisy threshold.
             last = _suggested(query, guess > share)
             if query.sum() in (0.0, query.size):
                 last = np.zeros_like(query)  # no vote is positive
@@ -200,7 +235,9 @@ def _weights_law(updates: int) -> np.ndarray:
             both = float(np.mean((1.0 - first) * second))
             neither = float(np.mean((1.0 - first) * (1.0 - second)))
             law += weight * (both * released(means, last) + neither * told)
-            # Corrected, upwards or downwards, and with a threshold drawn anew.
+            # The rows answer it: the hypothesis is corrected by the direction of the noisy answer,
+            # and the threshold gets fresh noise. The answer's place relative to the hypothesis'
+            # and to the population's decides the direction and the last query.
             ends = np.array([-math.inf, *sorted((guess, share)), math.inf])
             chances = np.diff(laplace.cdf((ends - float(query @ means)) / given["answer_scale"]))
             for low, part in zip(ends[:-1], chances, strict=True):
@@ -223,6 +260,7 @@ _PROTECTED = ("laplace", "gaussian", "weights of 1 update", "weights of 2 update
 
 @functools.cache
 def _protected_law(protection: str) -> np.ndarray:
+    """The exact law of the bin, Float["40"], by the name of the protection."""
     if protection in _NOISES:
         return _noised_law(protection)
     return _weights_law(_PROTECTED.index(protection) - 1)
@@ -232,11 +270,12 @@ def _protected_law(protection: str) -> np.ndarray:
 def protected(
     *, bin: Bin = 22, protection: Annotated[str, choice(_PROTECTED, "of the answers")] = "laplace"
 ) -> float:
-    """Where answers have Laplace or Gaussian noise of a given scale, or Theorem 9's mechanism
-    answers, one query and the one that it suggests have the exact law of 4 rows drawn from three
-    cells.
+    """If answers have Laplace or Gaussian noise of a given scale, or come from Theorem 9's
+    mechanism, the answer to the query that one random query suggests has its exact law, for 4 rows
+    drawn from three cells.
 
-    Chance that the last answer lies by as much above the population's as that bin.
+    Returns the probability that the last answer minus the population's lies in the bin, which
+    reaches from bin/20 - 1 to (bin + 1)/20 - 1.
     """
     return float(_protected_law(protection)[min(bin, 39)])
 
@@ -259,7 +298,15 @@ def protections(budget):
 
 
 def _made(settings, rows: float, epsilon: float, delta: float, beta: float):
-    """Settings that run, and what they promise of the rows and of the population."""
+    """A mechanism's settings for 8 cells and 12 queries, and the accuracy that they promise.
+
+    Args:
+      settings: ``settings.hardt_rothblum`` or ``settings.repetitive``.
+      rows, epsilon, delta, beta: as these take them.
+
+    Returns:
+      The settings, and the ``Accuracy`` of all answers for "rows" and for "population".
+    """
     found = settings(_CELLS, rows, _QUERIES + 1, epsilon, delta, beta, sharp=True)
     known = Accuracy(found.error, beta)
     return found, {"rows": known, "population": transferred(known, epsilon, delta)}
@@ -274,11 +321,12 @@ def alpha_10(
     beta: Beta = 1e-3,
     near: Near = "population",
 ) -> float:
-    """With the settings of Theorem 9 for (epsilon, delta) and beta all answers, that to the query
-    which they suggest included, are within alpha + 0.012 + e^epsilon - 1 of the population's, but
-    with probability 100 beta + 1000 delta.
+    """With the settings of Theorem 9 for (epsilon, delta) and beta, all answers, also that to the
+    query which the others suggest, are within alpha + 0.012 + e^epsilon - 1 of the population's,
+    except with probability 100 beta + 1000 delta.
 
-    alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries; alpha near the rows.
+    Returns alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries; or alpha, the bound
+    on the distance from the answers of the rows, if ``near`` is "rows".
     """
     return _made(weights.hardt_rothblum, rows, epsilon, delta, beta)[-1][near].error
 
@@ -292,20 +340,25 @@ def alpha_12(
     beta: Beta = 1e-3,
     near: Near = "population",
 ) -> float:
-    """The same with the settings of Theorem 11.
+    """With the settings of Theorem 11 for (epsilon, delta) and beta, all answers, also that to the
+    query which the others suggest, are within alpha + 0.012 + e^epsilon - 1 of the population's,
+    except with probability 100 beta + 1000 delta.
 
-    alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries; alpha near the rows.
+    Returns alpha + 0.01 + e^epsilon - 1 + 0.002, for 8 cells and 12 queries; or alpha, the bound
+    on the distance from the answers of the rows, if ``near`` is "rows".
     """
     return _made(weights.repetitive, rows, epsilon, delta, beta)[-1][near].error
 
 
 def _sample_error(outcome):
+    """The largest error for the rows, as the statistic of a simulation."""
     return outcome.max_sample_error
 
 
 @alpha_10.bounds(protection="weights", settings=weights.hardt_rothblum)
 @alpha_12.bounds(protection="repetitive", settings=weights.repetitive)
 def accuracies(budget, protection, settings):
+    """Lower limits of the quantiles of the largest error, for the rows and for the population."""
     from jaxsel.families.multiplicative_weights.adaptive_analysis import adaptive_analysis
     from jaxsel.kernel.engine import Performance, simulate
     from jaxsel.kernel.statistics import combine, histogram
@@ -340,17 +393,17 @@ def favoured(
     epsilon: Epsilon = 0.5,
     population: Annotated[float, probability("mean share of the query named")] = 0.5,
 ) -> float:
-    """A query q named by an epsilon-DP analysis has a mean share of the rows at most (e^epsilon -
-    1) E q(P) above its share E q(P) of the population."""
+    """If an epsilon-DP analysis of the rows names a query q, the expected mean of q over the rows
+    is at most (e^epsilon - 1) E q(P) above its expected mean E q(P) over the population."""
     return math.expm1(epsilon) * population
 
 
 @favoured.bounds(grid(epsilon=(0.1, 0.5, 2.0), population=(0.5, 0.1, 0.001)))
 def named(epsilon, population):
-    """The mean excess of a query's share of a single row over its share of the population.
+    """By how much the expected mean of a named query over a single row exceeds the population's.
 
-    Epsilon-DP randomised response on the row's cell names the query, which counts that cell; all
-    cells are equally likely, each with probability ``population``.
+    Epsilon-DP randomised response on the row's cell names a cell, and the query asks for this
+    cell's share. All cells are equally likely, each with probability ``population``.
     """
     right = math.exp(epsilon) / (math.exp(epsilon) + 1.0 / population - 1.0)
     return right - population, "one row"

@@ -1,8 +1,8 @@
-"""Cohen et al. 2022, Theorems 9 and 11: budgets of private multiplicative weights.
+"""Claims of Cohen et al. 2022, Theorems 9 and 11: what private multiplicative weights spend.
 
-By exact laws of the path of updates in short interactions, with the parameters that the
-entries make; and, of the settings for many queries, by exact laws of the worst releases
-of as much privacy.
+Short interactions, with the parameters of the catalogue's entries, are checked by the exact law of
+the path of updates. The settings for many queries are checked by exact laws of the worst
+releases that each part may make, whatever the queries.
 """
 
 import math
@@ -32,8 +32,8 @@ Test = Annotated[float, positive("epsilon' of a Test")]
 
 @CL.privacy("CL-Thm9-budget", "Theorem 9, pure", Relation.GENERAL)
 def updated(*, updates: parameters.Updates = 2, test: Vector = 0.5, answer: Answer = 0.5) -> float:
-    """k sparse vectors of epsilon_0 and k answers of epsilon_a make the path of updates k
-    (epsilon_0 + epsilon_a)-DP."""
+    """With k sparse vectors, each epsilon_0-DP, and k answers, each epsilon_a-DP, the path of
+    updates is k (epsilon_0 + epsilon_a)-DP."""
     return updates * (test + answer)
 
 
@@ -46,13 +46,17 @@ def updated_repetitively(
     answers: parameters.Answers = 2,
     answer: Answer = 0.5,
 ) -> float:
-    """One repetitive sparse vector, which also rejects answers, and at most k answers make the
-    path of updates ((2 k' + gamma) epsilon' + k epsilon_a)-DP."""
+    """With one repetitive sparse vector, which also rejects answers and halts at k' failed batches
+    of Tests, each epsilon'-DP, and with at most k answers, each epsilon_a-DP, the path of updates
+    is ((2 k' + gamma) epsilon' + k epsilon_a)-DP."""
     return (2.0 * failures + gamma) * test + answers * answer
 
 
 def _neighbours(generator: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any], float]:
-    """Two tables that differ in a row, with the same queries, and their size."""
+    """Two random tables, of which one row lies in another cell, and their number of rows.
+
+    Both have the same queries and the same reference, as the laws of ``laws`` take them.
+    """
     cells = int(generator.integers(2, 5))
     counts = generator.integers(1, 4, cells).astype(np.float64)
     other = counts.copy()
@@ -75,14 +79,20 @@ def _loss(
     settings: dict[str, Any],
     queries: int,
 ) -> float:
+    """The exact pure epsilon between the laws of the path of updates on two tables.
+
+    Args:
+      law: ``hardt_rothblum_law`` or ``repetitive_law``.
+      tables, settings, queries: as the law takes them, with a table for each side.
+    """
     found = [law(table, settings, queries, paths=True) for table in tables]
     return exact_epsilon(found[0], found[1])
 
 
 def _drawn(generator: np.random.Generator, rows: float) -> dict[str, Any]:
-    """Settings of both entries, of which the scales of their noises are made."""
+    """Random settings of both catalogue entries, by name, from which their parameters are made."""
     return {
-        "table": np.array([rows]),  # its size alone counts
+        "table": np.array([rows]),  # only the number of rows matters here
         "epsilon": float(generator.uniform(0.5, 8.0)),
         "updates": int(generator.integers(1, 4)),
         "threshold": float(generator.uniform(0.1, 0.6)),
@@ -91,11 +101,12 @@ def _drawn(generator: np.random.Generator, rows: float) -> dict[str, Any]:
 
 
 def _crowded(rows: int, queries: int) -> list[dict[str, Any]]:
-    """Two tables of three cells, a row moved; and queries, which err far less at the last.
+    """Two tables of three cells that differ in one moved row, with queries that cost them most.
 
-    The last one asks for a cell that holds a third of the rows, as the hypothesis says, and
-    errs more after the move; those before ask for the cell that holds the others, and err
-    less.
+    The first hypothesis gives each cell a third of the rows. All queries but the last ask for the
+    second cell, which holds nearly all other rows: the hypothesis errs, and less after the move.
+    The last query asks for the first cell, which holds a third of the rows: the hypothesis is
+    right, and errs after the move.
     """
     third = rows // 3
     asked = np.eye(3)[[1] * (queries - 1) + [0]]
@@ -107,8 +118,9 @@ def _crowded(rows: int, queries: int) -> list[dict[str, Any]]:
 
 @updated.bounds()
 def restart_updates(budget):
-    # Bottoms that are unlikely and then an update: all that a sparse vector may lose.
-    # Where it loses little, all that an answer may, on the wrong side of the hypothesis'.
+    # Unlikely answers "bottom" and then an update cost all that a sparse vector may. Where the
+    # sparse vector has little to spend, the costly part is an answer on the wrong side of the
+    # hypothesis'.
     rows, queries = 90, 6
     for test, answer in ((1.0, 0.1), (0.1, 1.0)):
         params = {
@@ -131,7 +143,7 @@ def restart_updates(budget):
 
 @updated_repetitively.bounds()
 def repetitive_updates(budget):
-    # An answer on the wrong side of the hypothesis', which loses all that it may.
+    # An answer on the wrong side of the hypothesis' costs all that an answer may.
     rows = 30
     point = {"failures": 2, "gamma": 1.0, "test": 0.02, "answers": 1, "answer": 1.0}
     params = {
@@ -171,7 +183,7 @@ def restarts(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e-
     """With the settings derived for (epsilon, delta) and beta, k sparse vectors and k answers are
     (epsilon, delta)-DP, whatever their mechanisms.
 
-    epsilon of the whole interaction, at delta.
+    Returns epsilon of the whole interaction, at delta.
     """
     del delta
     return epsilon
@@ -181,8 +193,8 @@ tests = CL.privacy(
     "CL-Thm11-privacy",
     "Theorem 11, with constants (concurrent composition)",
     Relation.GENERAL,
-    statement="With the settings derived for (epsilon, delta) and beta, Tests until k' tops, and "
-    "the answers, are (epsilon, delta)-DP.",
+    statement="With the settings derived for (epsilon, delta) and beta, Tests until k' tops and "
+    "the answers together are (epsilon, delta)-DP.",
 )(restarts.evaluate)
 
 
@@ -197,11 +209,14 @@ _SHIPPED = listed(
 
 
 def _composed_response(*parts: tuple[float, int]) -> pairs.LawPair:
-    """Randomised responses in a row: the worst that pure releases can compose to.
+    """The laws of many randomised responses on two neighbours: the worst that pure DP composes to.
 
-    (epsilon, times) of each kind; outcomes with equal numbers of each are one. No
-    composition of as many epsilon-DP releases has a larger delta at any level (Kairouz,
-    Oh & Viswanath 2015).
+    No composition of as many epsilon-DP releases has a larger delta at any level (Kairouz,
+    Oh & Viswanath 2015). Only the number of answers of each kind is told apart, which costs as
+    much as all answers.
+
+    Args:
+      *parts: (epsilon, times) for each kind of release.
     """
     logs = np.zeros((2, 1))
     for epsilon, times in parts:
@@ -215,10 +230,15 @@ def _composed_response(*parts: tuple[float, int]) -> pairs.LawPair:
 
 
 def _worst_restarts(found: weights.HardtRothblum, rows: float, delta: float) -> float:
-    """Exact epsilon of k randomised responses for the sparse vectors, k for the answers.
+    """The exact epsilon, at delta, of k randomised responses like the sparse vectors and k answers.
 
-    A threshold with noise Lap(b) and queries with Lap(c), which move by 1/n, cost
-    1/(n b) + 2/(n c) (Dwork & Roth 2014, Theorem 3.23).
+    Queries move by 1/n. A sparse vector whose threshold has noise Lap(b) and whose queries have
+    noise Lap(c) is therefore 1/(n b) + 2/(n c)-DP (Dwork & Roth 2014, Theorem 3.23).
+
+    Args:
+      found: the settings.
+      rows: n.
+      delta: of (epsilon, delta).
     """
     vector = (1.0 / found.threshold_scale + 2.0 / found.query_scale) / rows
     answer = 1.0 / (rows * found.answer_scale)
@@ -227,9 +247,10 @@ def _worst_restarts(found: weights.HardtRothblum, rows: float, delta: float) -> 
 
 
 def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
-    """Exact epsilon of Tests by randomised response until k' tops, and of the answers.
+    """The exact epsilon, at delta, of Tests by randomised response until k' tops, and of answers.
 
-    At delta = 0 the loss of many bottoms and then k' tops, which nears what is proven.
+    At delta = 0 it is the loss of many bottoms and then k' tops, which comes near the proven
+    epsilon. Arguments as of ``_worst_restarts``.
     """
     test, answer = 1.0 / (rows * found.test_scale), 1.0 / (rows * found.answer_scale)
     if delta == 0.0:
@@ -249,17 +270,26 @@ def _worst_tests(found: weights.Repetitive, rows: float, delta: float) -> float:
 @restarts.bounds(_SHIPPED, worst=_worst_restarts, settings=weights.hardt_rothblum)
 @tests.bounds(_SHIPPED, worst=_worst_tests, settings=weights.repetitive)
 def shipped(cells, rows, queries, epsilon, delta, beta, worst, settings):
+    """The exact epsilon of the ``worst`` releases with the shipped settings, sharp or not."""
     for sharp in (False, True):
         found = settings(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
         yield worst(found, rows, delta), f"{sharp=}, {found}"
 
 
-# --- What the parts of delta are spent on -----------------------------------------------
+# --- How delta is divided between the sparse vectors and the answers --------------------
 
 
 def _spent(each: float, times: int, epsilon: float) -> float:
-    """The delta at which ``times`` of ``each`` are epsilon-DP by the simpler form of
-    Kairouz, Oh & Viswanath 2015, Theorem 3.4; 0 where they add up to epsilon."""
+    """The delta at which several pure releases are epsilon-DP together.
+
+    It is that of the simpler form of Kairouz, Oh & Viswanath 2015, Theorem 3.4; or 0 if the pure
+    epsilons add up to no more than epsilon.
+
+    Args:
+      each: the pure epsilon of one release.
+      times: how many releases there are.
+      epsilon: of all of them.
+    """
     if times * each <= epsilon * (1.0 + 1e-12):
         return 0.0
     left = epsilon - 0.5 * times * each**2
@@ -267,7 +297,14 @@ def _spent(each: float, times: int, epsilon: float) -> float:
 
 
 def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> float:
-    """The delta at which Tests until so many tops are epsilon-DP, at the best order."""
+    """The delta at which Tests until a number of tops are epsilon-DP, by the best Renyi order.
+
+    Args:
+      each: the pure epsilon of one Test.
+      tops: how many Tests may answer "top".
+      gamma: exponent of the law of p.
+      epsilon: of all Tests together.
+    """
     if (2.0 * tops + gamma) * each <= epsilon * (1.0 + 1e-12):
         return 0.0
     orders = 1.0 + np.exp(np.linspace(-4.0, 9.0, 4001))
@@ -277,8 +314,9 @@ def _spent_on_tests(each: float, tops: int, gamma: float, epsilon: float) -> flo
 
 @CL.privacy("CL-Thm9-parts", "Theorem 9, with constants", Relation.GENERAL)
 def restart_parts(*, delta: parameters.Delta = 1e-6) -> float:
-    """With the settings derived for (epsilon, delta), the deltas at which the sparse vectors, and
-    the answers, are epsilon/2-DP sum to at most delta (checked in units of delta)."""
+    """With the settings derived for (epsilon, delta), the delta at which the sparse vectors are
+    epsilon/2-DP and the one at which the answers are add up to at most delta (checked in units of
+    delta)."""
     return delta
 
 
@@ -286,8 +324,9 @@ test_parts = CL.privacy(
     "CL-Thm11-parts",
     "Theorem 11, with constants",
     Relation.GENERAL,
-    statement="With the settings derived for (epsilon, delta), the deltas at which the Tests, and "
-    "the answers, are epsilon/2-DP sum to at most delta (checked in units of delta).",
+    statement="With the settings derived for (epsilon, delta), the delta at which the Tests are "
+    "epsilon/2-DP and the one at which the answers are add up to at most delta (checked in units "
+    "of delta).",
 )(restart_parts.evaluate)
 
 
@@ -301,11 +340,13 @@ _SPLIT = listed(
 
 
 def _restart_shares(found: weights.HardtRothblum, rows: float, half: float) -> list[float]:
+    """The deltas at which sparse vectors, and answers, are ``half``-DP; ``rows`` is n."""
     each = 2.0 / (rows * found.threshold_scale), 1.0 / (rows * found.answer_scale)
     return [_spent(one, found.updates, half) for one in each]
 
 
 def _test_shares(found: weights.Repetitive, rows: float, half: float) -> list[float]:
+    """The deltas at which the Tests, and the answers, are ``half``-DP; ``rows`` is n."""
     test, answer = 1.0 / (rows * found.test_scale), 1.0 / (rows * found.answer_scale)
     tested = _spent_on_tests(test, found.failures, found.gamma, half)
     return [tested, _spent(answer, found.answers, half)]
@@ -316,6 +357,7 @@ def _test_shares(found: weights.Repetitive, rows: float, half: float) -> list[fl
 )
 @test_parts.bounds(_SPLIT, shares=_test_shares, settings=weights.repetitive, tolerance=1e-6)
 def parts_of_delta(cells, rows, queries, epsilon, delta, beta, shares, settings):
+    """The sum of the deltas (``shares``) that the parts spend with the shipped settings."""
     for sharp in (False, True):
         found = settings(cells, rows, queries, epsilon, delta, beta, sharp=sharp)
         parts = shares(found, rows, epsilon / 2.0)

@@ -1,7 +1,7 @@
-"""Cohen et al. 2022, Theorems 9 and 11: errors of private multiplicative weights.
+"""Claims of Cohen et al. 2022, Theorems 9 and 11, on the errors of private multiplicative weights.
 
-No closed form gives them: by simulation, with an exact confidence bound. The settings
-that run are set against the text of Sections 4.2 and 4.3.1 in ``what_runs``.
+The errors have no closed form. They are simulated, and judged by an exact confidence limit. That
+the settings follow the text of Sections 4.2 and 4.3.1 is checked in ``what_runs``.
 """
 
 import math
@@ -36,10 +36,10 @@ def alpha(
     beta: Beta = 0.05,
     rate: Rate = "small",
 ) -> float:
-    """With probability 1 - beta all answers of private multiplicative weights, with the settings
-    derived for it, are within alpha, for the worst analyst.
+    """With the settings derived for alpha, private multiplicative weights answer all queries of the
+    worst analyst within alpha, with probability 1 - beta.
 
-    alpha of Theorem 9 with its constants, for 16 cells and 60 queries.
+    Returns alpha of Theorem 9 with its constants, for 16 cells and 60 queries.
     """
     sharp = rate == "large"
     return weights.hardt_rothblum(_CELLS, rows, _QUERIES, epsilon, delta, beta, sharp=sharp).error
@@ -54,19 +54,25 @@ def alpha_repetitive(
     beta: LargeBeta = 0.05,
     rate: Rate = "small",
 ) -> float:
-    """With probability 1 - beta all answers of the mechanism with the repetitive sparse vector,
-    with the settings derived for it, are within alpha, for the worst analyst.
+    """With the settings derived for alpha, the mechanism with the repetitive sparse vector answers
+    all queries of the worst analyst within alpha, with probability 1 - beta.
 
-    alpha of Theorem 11 with its constants, for 16 cells and 60 queries.
+    Returns alpha of Theorem 11 with its constants, for 16 cells and 60 queries.
     """
     sharp = rate == "large"
     return weights.repetitive(_CELLS, rows, _QUERIES, epsilon, delta, beta, sharp=sharp).error
 
 
 def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
-    """A lower limit of the (1 - beta)-quantile, from a histogram; errs with 1e-6.
+    """A lower confidence limit of the (1 - beta)-quantile, from a histogram.
 
-    The largest edge that more than a share beta lies above, by an exact confidence limit.
+    It is the largest edge above which more than a share beta of all outcomes lies, by an exact
+    (Clopper-Pearson) limit that is wrong with probability 1e-6 at most.
+
+    Args:
+      counts: Int["edges+1"], outcomes below the first edge, between edges, above the last.
+      edges: Float["edges"], increasing.
+      beta: the share.
     """
     above = counts.sum() - np.cumsum(counts)[:-1]
     low, _ = clopper_pearson(above, int(counts.sum()), CONFIDENCE)
@@ -75,12 +81,14 @@ def quantile_limit(counts: np.ndarray, edges: np.ndarray, beta: float) -> float:
 
 
 def max_error(outcome):
+    """The largest error of an interaction or an analysis, as the statistic of a simulation."""
     return outcome.max_error
 
 
 @alpha.bounds(mechanism="hardt_rothblum", settings=weights.hardt_rothblum)
 @alpha_repetitive.bounds(mechanism="repetitive", settings=weights.repetitive)
 def errors(budget, mechanism, settings):
+    """Lower limits of the 0.95-quantile of the largest error of a mechanism, for both rates."""
     from jaxsel.families.multiplicative_weights.hardt_rothblum import hardt_rothblum
     from jaxsel.families.multiplicative_weights.repetitive import repetitive
     from jaxsel.kernel.engine import Performance, simulate_grid
@@ -131,7 +139,7 @@ def slip_cases(budget):
         beta = math.exp(-min(low_beta, queries * 0.693))
         plan = weights.repetitive_plan(queries, beta)
         size = plan.questions
-        # Batches of M + k' <= 2 M, and no more than M noisy answers.
+        # There are at most M + k' <= 2 M batches and M noisy answers, so 3 M chances of a mistake.
         chance = stats.binom.sf(plan.mistakes, 3 * size, 5.0 / size**3)
         where = f"m={queries}, M={size}"
         yield {"beta": beta}, in_units(float(chance)), where

@@ -1,8 +1,9 @@
-"""Cohen et al. 2022, Theorems 9 to 12: displays of errors and of sample sizes.
+"""Claims of Cohen et al. 2022, Theorems 9 to 12: their displayed errors and sample sizes.
 
-The n of Theorems 10 and 12 is set against the rows that the settings need which run; the
-displays of errors against each other: the n of one theorem must give the error of the
-other. With CL-E16 (misprinted displays) and CL-E21 (the delta of adaptive data analysis).
+The n of Theorems 10 and 12 is compared with the number of rows that the settings of the mechanisms
+need. The displays are compared with each other: at the n of Theorem 10 or 12, Theorem 9 or 11
+must give the error alpha. Errata: CL-E16 (misprinted displays) and CL-E21 (the delta of
+adaptive data analysis).
 """
 
 import math
@@ -27,10 +28,17 @@ Constant = Annotated[float, positive("C")]
 
 
 def _theorem_9(cells, rows, queries, epsilon, delta, beta, *, printed: bool = False) -> float:
-    """alpha of Theorem 9, all of O(.) with constant 1.
+    """The error alpha of Theorem 9, with all constants 1.
 
-    alpha^2 = sqrt(log|X| log(1/delta)) log(m/beta)/(n epsilon); as printed in Section
-    1.5.1 log(m/beta) stands under the root (CL-E16).
+    It solves alpha^2 = sqrt(log|X| log(1/delta)) log(m/beta)/(n epsilon).
+
+    Args:
+      cells: |X|, cells of the universe.
+      rows: n.
+      queries: m.
+      epsilon, delta: of the whole interaction.
+      beta: the probability of a larger error.
+      printed: with log(m/beta) under the root, as Section 1.5.1 prints it (CL-E16).
     """
     outside = math.log(queries / beta)
     root = math.sqrt(-math.log(cells) * math.log(delta))
@@ -38,10 +46,11 @@ def _theorem_9(cells, rows, queries, epsilon, delta, beta, *, printed: bool = Fa
 
 
 def _theorem_11(cells, rows, queries, epsilon, delta, beta, *, printed: bool = False) -> float:
-    """alpha of Theorem 11, the solution of its equation with constant 1.
+    """The error alpha of Theorem 11, with all constants 1.
 
-    alpha = sqrt(log|X| log(1/delta)) log(m)/(n epsilon alpha) + log(1/beta)/(n epsilon);
-    as printed in Section 4.3.1 log(m) stands under the root (CL-E16).
+    It solves alpha = sqrt(log|X| log(1/delta)) log(m)/(n epsilon alpha) + log(1/beta)/(n
+    epsilon). As Section 4.3.1 prints it, log(m) stands under the root (``printed``; CL-E16).
+    Arguments as of ``_theorem_9``.
     """
     outside = math.log(queries)
     root = math.sqrt(-math.log(cells) * math.log(delta))
@@ -52,24 +61,25 @@ def _theorem_11(cells, rows, queries, epsilon, delta, beta, *, printed: bool = F
 
 @CL.identity("CL-Thm9-display-printed", "Theorem 9 (Section 1.5.1)")
 def nine_printed(*, alpha: Alpha = 0.1) -> float:
-    """alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), at the n of Theorem 10, epsilon
-    = alpha and delta = alpha beta, gives alpha."""
+    """At the n of Theorem 10, epsilon = alpha and delta = alpha beta, the equation of Theorem 9,
+    alpha^2 = sqrt(log|X| log(1/delta) log(m/beta))/(n epsilon), gives the error alpha."""
     return alpha
 
 
 eleven_printed = CL.identity(
     "CL-Thm11-display-printed",
     "Theorem 11 (Section 4.3.1)",
-    statement="alpha = sqrt(log|X| log(1/delta) log(m))/(n epsilon alpha) + log(1/beta)/(n "
-    "epsilon), at the first n of Theorem 12, epsilon = alpha and delta = alpha beta, gives alpha.",
+    statement="At the first n of Theorem 12, epsilon = alpha and delta = alpha beta, the equation "
+    "of Theorem 11, alpha = sqrt(log|X| log(1/delta) log(m))/(n epsilon alpha) + log(1/beta)/(n "
+    "epsilon), gives the error alpha.",
 )(nine_printed.evaluate)
 
 
 degraded_printed = CL.utility(
     "CL-Sec1.5.2-degraded-printed",
     "Section 1.5.2",
-    statement="Without noise on the threshold the n of Theorem 12 still gives error alpha, as "
-    "'degrades to' prints Theorem 12 itself.",
+    statement="Without noise on the threshold the n of Theorem 12 still gives error alpha, since "
+    "what the sample complexity 'degrades to' is printed as Theorem 12 itself.",
 )(nine_printed.evaluate)
 
 
@@ -82,6 +92,7 @@ degraded = CL.utility(
 
 
 def _draw(generator: np.random.Generator) -> tuple[float, ...]:
+    """Random cells, queries, alpha and beta."""
     size = int(10 ** generator.uniform(0.5, 6.0)), 10 ** generator.uniform(1.0, 9.0)
     return *size, *(10 ** generator.uniform(-3.0, -0.1, 2)).tolist()
 
@@ -92,12 +103,14 @@ _DISPLAYS = drawn("cells queries alpha beta", _draw, 100)
 
 @nine_printed.equals(_DISPLAYS, printed=True)
 def nine(cells, queries, alpha, beta, printed):
+    """Theorem 9's error at the n of Theorem 10."""
     rows = sizes.theorem_10(cells, queries, alpha, beta)
     return _theorem_9(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
 
 @eleven_printed.equals(_DISPLAYS, printed=True)
 def eleven(cells, queries, alpha, beta, printed):
+    """Theorem 11's error at the first n of Theorem 12."""
     rows = sizes.first_bound(cells, queries, alpha, beta)
     return _theorem_11(cells, rows, queries, alpha, alpha * beta, beta, printed=printed)
 
@@ -105,7 +118,10 @@ def eleven(cells, queries, alpha, beta, printed):
 @degraded_printed.bounds(_DISPLAYS, noiseless=False)
 @degraded.bounds(_DISPLAYS, noiseless=True)
 def weaker(cells, queries, alpha, beta, noiseless):
-    """Error of the weaker Theorem 11, at the n of the weaker Theorem 12."""
+    """The error of Theorem 11 without noise on the threshold, at the n of Theorem 12 without it.
+
+    ``noiseless`` takes the corrected n, otherwise it is that of Theorem 12 itself.
+    """
     rows = sizes.theorem_12(cells, queries, alpha, beta, noiseless_threshold=noiseless)
     # The pure bound of the minimum: k log(m)/(n epsilon), epsilon = alpha.
     size, low_beta = math.log(queries), -math.log(beta)
@@ -120,9 +136,9 @@ def weaker(cells, queries, alpha, beta, noiseless):
 @CL.utility("CL-Thm12-step-delta-printed", "proof of Theorem 12")
 def transfer_printed(*, alpha: Alpha = 1e-9, constant: Constant = 2.0) -> float:
     """With epsilon = alpha and delta = alpha beta, n of Theorem 12's first bound (with log(1/beta)
-    for log(1/delta)) gives error 2 alpha; shown as multiples of it.
+    for log(1/delta)) gives error 2 alpha (shown in units of the claimed error).
 
-    Error C alpha that is wanted of the mechanism behind Theorem 12.
+    Returns C alpha, the claimed error; C is ``constant``.
     """
     return constant * alpha
 
@@ -131,7 +147,8 @@ transfer = CL.utility(
     "CL-Thm12-step-delta",
     "proof of Theorem 12, corrected",
     statement="With epsilon = alpha and delta = alpha beta, n = sqrt(log|X| log(1/(alpha beta))) "
-    "log(m)/alpha^3 + log(1/beta)/alpha^2 gives error 2 alpha; shown as multiples of it.",
+    "log(m)/alpha^3 + log(1/beta)/alpha^2 gives error 2 alpha (shown in units of the claimed "
+    "error).",
 )(transfer_printed.evaluate)
 
 
@@ -142,6 +159,7 @@ _TRANSFERS = listed("alpha beta constant", (1e-9, 0.5, 2.0), (1e-6, 0.5, 2.0), (
 # At C = 1, too: the corrected n gives alpha itself.
 @transfer.bounds(_TRANSFERS, listed("alpha beta constant", (0.1, 0.01, 1.0)), printed=False)
 def transfers(alpha, beta, printed):
+    """Theorem 11's error at the first n of Theorem 12, printed or corrected."""
     rows = sizes.first_bound(512, 1e4, alpha, beta, printed=printed)
     # beta' = O(beta + delta/epsilon) asks for delta = alpha beta.
     seen = _theorem_11(512, rows, 1e4, alpha, alpha * beta, beta)
@@ -161,9 +179,9 @@ def enough_10(
     beta: Beta = 0.01,
     constant: Constant = 128.0,
 ) -> float:
-    """128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough for the settings of
-    Theorem 9 that run, at (alpha, alpha beta), to err by alpha on the rows, for beta <= 0.3; shown
-    as a share."""
+    """128 sqrt(log|X| log(1/(alpha beta))) log(m/beta)/alpha^3 rows are enough for the mechanism of
+    Theorem 9, with its settings for (alpha, alpha beta)-DP, to err by at most alpha on the rows,
+    for beta <= 0.3 (shown as a share)."""
     return constant * sizes.theorem_10(cells, queries, alpha, beta)
 
 
@@ -176,12 +194,14 @@ def enough_12(
     beta: Beta = 0.01,
     constant: Constant = 512.0,
 ) -> float:
-    """512 times n of Theorem 12 is enough for the settings of Theorem 11 that run, at (alpha,
-    alpha beta) or alpha, to err by alpha on the rows, for beta <= 0.3; shown as a share."""
+    """512 times n of Theorem 12 is enough for the mechanism of Theorem 11, with its settings for
+    (alpha, alpha beta)-DP or for alpha-DP, to err by at most alpha on the rows, for beta <= 0.3
+    (shown as a share)."""
     return constant * sizes.theorem_12(cells, queries, alpha, beta)
 
 
 def _draw_size(generator: np.random.Generator) -> tuple[int, int, float, float]:
+    """Random cells, queries, alpha and beta with which Lemma 4 holds."""
     cells, queries = (10 ** generator.uniform([0.5, 1.0], [9.0, 12.0])).tolist()
     alpha = 10 ** generator.uniform(-3.0, -0.3)
     return int(cells), int(queries), alpha, 10 ** -generator.uniform(0.5, min(200, 0.3 * queries))
@@ -194,7 +214,14 @@ _SIZES = drawn("cells queries alpha beta", _draw_size, 100, *_EDGES)
 @enough_10.bounds(_SIZES, rows=weights.hardt_rothblum_rows, pure=False)
 @enough_12.bounds(_SIZES, rows=weights.repetitive_rows, pure=True)
 def needed(cells, queries, alpha, beta, constant, rows, pure):
-    """Rows for error alpha at epsilon = alpha and delta = alpha beta, or 0 if that needs less."""
+    """The rows that the settings need for error alpha, at epsilon = alpha and delta = alpha beta.
+
+    Args:
+      cells, queries, alpha, beta: as of ``sample_complexity.theorem_10``.
+      constant: of the claim; the rows do not depend on it.
+      rows: ``settings.hardt_rothblum_rows`` or ``settings.repetitive_rows``.
+      pure: whether delta = 0 is tried, too, and the smaller number taken.
+    """
     del constant
     deltas = (alpha * beta, 0.0) if pure else (alpha * beta,)
     found = (rows(cells, queries, alpha, alpha, delta, beta, sharp=True) for delta in deltas)
@@ -235,6 +262,7 @@ def ten(
 
 
 def _draw_small(generator: np.random.Generator) -> tuple[int, float, float, float]:
+    """Random cells, queries, alpha and beta, with beta at most 1/e."""
     cells, queries = int(10 ** generator.uniform(0.5, 6.0)), 10 ** generator.uniform(0.5, 9.0)
     # sqrt(log|X| log(1/beta)) >= alpha is all that is needed.
     alpha, low_beta = 10 ** generator.uniform(-3.0, 0.0), 10 ** generator.uniform(0.0, 2.8)

@@ -1,7 +1,7 @@
-"""Cohen et al. 2022, Section 4.3.1: what an update gains, and how many there are.
+"""Claims of Cohen et al. 2022, Section 4.3.1, on updates: what one gains, and how many there are.
 
-The update is that of Dwork & Roth 2014, Theorem 4.10. How many there are depends on the
-learning rate, which the paper does not name (R-CL-16).
+The update is that of Dwork & Roth 2014, Theorem 4.10. The number of updates depends on the
+learning rate, which Cohen et al. do not name (R-CL-16).
 """
 
 import math
@@ -17,14 +17,15 @@ from jaxsel.language.papers import CL
 
 @CL.utility("CL-Thm9-drop", "Section 4.3.1 (Dwork & Roth 2014, Theorem 4.10)")
 def drop(*, rate: Rate = 0.1, gap: Error = 0.2) -> float:
-    """An update at a query of error g lowers KL(D || h) by eta g - eta^2 or more."""
+    """An update at a query on which the hypothesis h errs by g lowers KL(D || h) by eta g - eta^2
+    or more."""
     return updates.entropy_drop(rate, gap)
 
 
 @CL.utility("CL-Thm9-drop-sharp", "Section 4.3.1, sharpened")
 def drop_sharp(*, rate: Rate = 0.8, gap: Error = 0.2) -> float:
-    """An update at a query of error g lowers KL(D || h) by eta g - eta^2/8 or more (Hoeffding's
-    lemma), tight as g falls."""
+    """An update at a query on which the hypothesis h errs by g lowers KL(D || h) by eta g -
+    eta^2/8 or more (Hoeffding's lemma), which is attained as g falls."""
     return updates.entropy_drop(rate, gap, sharp=True)
 
 
@@ -48,7 +49,7 @@ def drops(budget):
         best = 4.0 * abs(error) if case % 5 == 0 else generator.uniform(0.01, 3.0)
         # Half of the error, too: the rate at which the bound of Dwork & Roth is largest.
         for rate in (max(best, 1e-3), max(abs(error) / 2.0, 1e-6)):
-            # Updated in the right direction.
+            # Cells that made h's answer too large lose weight; if it is too small, the others do.
             after = updates.updated(h, query if error > 0.0 else 1.0 - query, rate)
             fall = updates.relative_entropy(shares, h) - updates.relative_entropy(shares, after)
             yield {"rate": rate, "gap": abs(error)}, fall, f"{cells} cells, case {case}"
@@ -76,7 +77,7 @@ def usual_rate(*, cells: Cells = 1000, gap: Gap = 0.9) -> float:
     """There are no more than log|X|/alpha^2 updates at errors of alpha or more with the learning
     rate alpha/2.
 
-    Most updates log|X|/alpha^2, as Section 4.3.1 has it, alpha = g.
+    Returns log|X|/alpha^2, the number of Section 4.3.1; alpha is ``gap``.
     """
     return math.log(cells) / gap**2
 
@@ -92,7 +93,13 @@ larger_rate = CL.utility(
 
 
 def _count_updates(shares: np.ndarray, gap: float, rate: float) -> int:
-    """Updates until no query errs by ``gap``, each at the query that errs most."""
+    """How many updates there are until no query errs by ``gap``, each at the query of most error.
+
+    Args:
+      shares: Float["cells"], of the table.
+      gap: the least error at which the hypothesis is updated.
+      rate: learning rate.
+    """
     h = np.full(shares.size, 1.0 / shares.size)
     count = 0
     while 0.5 * np.abs(shares - h).sum() >= gap:
@@ -105,6 +112,7 @@ def _count_updates(shares: np.ndarray, gap: float, rate: float) -> int:
 @larger_rate.bounds(sharp=True, most=60)
 @most_sharp.bounds(sharp=True, most=60)
 def update_counts(budget, sharp, most):
+    """Numbers of updates on fixed tables and ``most`` random ones; ``sharp`` has the rate 4 g."""
     point = np.eye(1, 1000)[0]
     settings = [(point, 0.9), (point, 0.5), (np.eye(1, 2)[0], 0.5)]
     for generator in budget.draws(most):
@@ -118,11 +126,16 @@ def update_counts(budget, sharp, most):
 
 
 def _count_slow_updates(cells: int, gap: float, rate: float) -> int:
-    """Updates towards one cell, at queries that err by ``gap`` and hardly more.
+    """How many updates there are if all rows lie in one cell and every update gains little.
 
-    An update gains least where its query differs most among the cells: on some that hold
-    a share of the hypothesis just above ``gap``, the heaviest first, it is 1. The other
-    cells, many, are in 1000 groups of equal ones.
+    An update gains least if the hypothesis errs by just above ``gap``. So each query is 1 on as
+    many of the other cells as hold just above ``gap`` of the hypothesis together, those of the
+    largest shares, and 0 elsewhere. The other cells are represented by 1000 groups of equal ones.
+
+    Args:
+      cells: |X|.
+      gap: the least error at which the hypothesis is updated.
+      rate: learning rate.
     """
     h = np.append(1.0 / cells, np.full(1000, (1.0 - 1.0 / cells) / 1000.0))
     count = 0

@@ -1,7 +1,8 @@
-"""Cohen et al. 2022, Theorems 9 and 11: what runs has the constants of the derivations.
+"""Both mechanisms run with the constants that follow from Cohen et al. 2022, Theorems 9 and 11.
 
-The parameters that the mechanisms take, against the text written out here: the sparse
-vector of Dwork & Roth 2014 (Theorem 3.23) with a union bound, and Sections 4.2 and 4.3.1.
+The parameters that the mechanisms take are compared with the derivations, written out here: the
+sparse vector of Dwork & Roth 2014 (Theorem 3.23) with a union bound, and Sections 4.2 and 4.3.1
+of Cohen et al.
 """
 
 import math
@@ -37,22 +38,29 @@ _ENTRY = {
 
 @CL.identity("CL-Thm9-settings", "Theorem 9, with constants")
 def each(*, epsilon: Epsilon = 1.0, updates: Updates = 10) -> float:
-    """What runs at delta = 0 has half of epsilon for k sparse vectors, with noises Lap(2/(n
-    epsilon_0)) and Lap(4/(n epsilon_0)), half for k answers, and the rate, threshold and k of its
-    least error g.
+    """At delta = 0 the mechanism of Theorem 9 runs with half of epsilon for k sparse vectors, with
+    noises Lap(2/(n epsilon_0)) and Lap(4/(n epsilon_0)), half for k answers, and the rate, the
+    threshold and the k that follow from g, the least error of a query that updates.
 
-    epsilon/(2 k) of a sparse vector, and of an answer, at delta = 0.
+    Returns epsilon/(2 k), the epsilon of one sparse vector and of one answer at delta = 0.
     """
     return epsilon / (2.0 * updates)
 
 
 def _compared(point: dict[str, float], numbers: Callable[[float], _Numbers], where: str):
-    """A case of each of the numbers that follow from the claim's: what it is, and the two."""
+    """Cases that compare each number that follows from the claim's with the one that runs.
+
+    Args:
+      point: the claim's parameters.
+      numbers: from the claim's number to pairs (derived, as it runs), by their names.
+      where: the setting in words.
+    """
     for what in numbers(10.0):
         yield point, lambda number, what=what: numbers(number)[what], f"{what}, {where}"
 
 
 def _noises(unit: float, found: dict[str, float]) -> _Numbers:
+    """The scales of Theorem 9's noises, derived from ``unit`` = 1/(n epsilon_0) and as they run."""
     return {
         "noise on a threshold": (2.0 * unit, found["threshold_scale"]),
         "noise on a query": (4.0 * unit, found["query_scale"]),
@@ -61,6 +69,7 @@ def _noises(unit: float, found: dict[str, float]) -> _Numbers:
 
 
 def _restarts(epsilon: float, m: int, beta: float, sharp: bool):
+    """Cases of ``settings.hardt_rothblum`` at delta = 0; arguments as there, m being queries."""
     made = weights.hardt_rothblum(_CELLS, _ROWS, m, epsilon, 0.0, beta, sharp=sharp)
     found = weights.parameters(made)
     k, g = found["max_updates"], made.gap
@@ -97,15 +106,17 @@ def restart_cases(budget):
 
 @CL.identity("CL-Thm11-settings", "Theorem 11, with constants")
 def questions(*, queries: Queries = 60, beta: Beta = 0.05) -> float:
-    """What runs at delta = 0 has gamma = log(20/beta)/log M, tau = 5 M^2, k' = k + 2 R + 1, d =
-    alpha/2 and half of epsilon each for (2 k' + gamma) Tests and k + R answers.
+    """At delta = 0 the mechanism of Theorem 11 runs with gamma = log(20/beta)/log M, tau = 5 M^2,
+    k' = k + 2 R + 1, d = alpha/2 and half of epsilon each for (2 k' + gamma) Tests and k + R
+    answers.
 
-    M = 2 m + R + 1, R = ceil(3 log(1/beta)/log m): questions at most.
+    Returns M = 2 m + R + 1, the most questions, where R is ceil(3 log(1/beta)/log m).
     """
     return 2.0 * queries + math.ceil(-3.0 * math.log(beta) / math.log(queries)) + 1.0
 
 
 def _repetitive(epsilon: float, m: int, beta: float, sharp: bool):
+    """Cases of ``settings.repetitive`` at delta = 0; arguments as there, m being queries."""
     made = weights.repetitive(_CELLS, _ROWS, m, epsilon, 0.0, beta, sharp=sharp)
     found = weights.parameters(made)
     alpha, k = made.error, made.updates
@@ -119,10 +130,11 @@ def _repetitive(epsilon: float, m: int, beta: float, sharp: bool):
         halt = k + 2 * slips + 1
         test = (2.0 * halt + gamma) / (epsilon / 2.0) / _ROWS
         answer = (k + slips) / (epsilon / 2.0) / _ROWS
-        # d >= 10 log(M) noises, and answers are off by alpha/4 with 5/M^3: the larger.
+        # alpha must be so large that d = alpha/2 is at least 10 log(M) noises of a Test, and that
+        # an answer is off by more than alpha/4 with probability at most 5/M^3.
         least = 20.0 * size * max(test, answer)
         return {
-            # The solver may leave alpha where one update less would do.
+            # The solver's alpha may be so large that one update less would be enough.
             "k": (1.0, float(k == m or k >= math.floor(most * (1.0 - 1e-9)))),
             "learning rate": (4.0 * g if sharp else g / 2.0, found["rate"]),
             "gamma = log(20/beta)/log M": (gamma, found["gamma"]),

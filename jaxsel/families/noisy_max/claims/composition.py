@@ -1,8 +1,8 @@
-"""Composition of noisy maxima: Theorem 3.3 of Koskela, Redberg & Wang 2024.
+"""Claims on the composition of noisy maxima: Theorem 3.3 of Koskela, Redberg & Wang 2024.
 
-As printed and as corrected (E-KRW-3), for monotone scores, and sharper, by composing a
-dominating pair; against exact laws of adaptive releases and of the worst known pair
-released many times.
+The theorem stands here as printed and as corrected (E-KRW-3), for monotone scores, and in a
+sharper form that composes a dominating pair. All are checked by exact laws of adaptive releases,
+and of the worst known pair when it is released many times.
 """
 
 import functools
@@ -31,6 +31,7 @@ from jaxsel.language.papers import JX, KRW
 
 
 def _stated(compositions: str, sensitivity: int) -> str:
+    """The end of a statement, which says "an m-wise" or "a k-wise" and the sensitivity."""
     return (
         "adaptive composition of k noisy maxima over m scores has at most m^k times the "
         f"profile of {compositions} composition of the additive noise mechanism with "
@@ -54,8 +55,9 @@ def printed(
     compositions: parameters.Winners = 200,
     noise_scale: parameters.Scale = 1.0,
 ) -> float:
-    """Printed delta(epsilon) of k winners with Gaussian noise: m^k times m noisy scores
-    that move by 2, at most 1."""
+    """Returns the printed delta(epsilon) of k winners with Gaussian noise.
+
+    It is m^k times the delta of m noisy scores together, each moved by 2; at most 1."""
     multiplier = noise_scale / (noisy_max_shift() * math.sqrt(candidates))
     log_delta = gaussian_log_delta(epsilon, multiplier)
     return math.exp(min(compositions * math.log(candidates) + float(log_delta), 0.0))
@@ -74,21 +76,29 @@ def composed(
     compositions: parameters.Winners = 200,
     noise_scale: parameters.Scale = 1.0,
 ) -> float:
-    """delta(epsilon) of k winners with Gaussian noise: m^k times k noisy scores that move
-    by 2, at most 1."""
+    """Returns delta(epsilon) of k winners with Gaussian noise.
+
+    It is m^k times the delta of k noisy scores together, each moved by 2; at most 1."""
     return float(noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions))
 
 
 def _chances(gap: float, scale: float) -> tuple[float, float]:
-    """P[the first of two noisy scores wins] when it leads by gap + 1, then gap - 1."""
+    """The probability that the first of two noisy scores wins, at leads of gap + 1 and gap - 1."""
     spread = scale * math.sqrt(2.0)
     return float(special.ndtr((gap + 1.0) / spread)), float(special.ndtr((gap - 1.0) / spread))
 
 
 def _two_candidates_delta(epsilon: float, compositions: int, gap: float, scale: float) -> float:
-    """Exact delta of maxima of two scores, gap + 1 apart, then gap - 1 apart.
+    """The exact delta of k maxima of two scores, where the first leads by gap + 1 or gap - 1.
 
-    Both scores move by 1, apart; the number of wins of the first is sufficient.
+    On the neighbour both scores have moved by 1, in opposite directions. How often the first one
+    wins is a sufficient statistic.
+
+    Args:
+      epsilon: at which delta is taken.
+      compositions: k.
+      gap: the mean lead of the first score, in units of the sensitivity.
+      scale: standard deviation of the noise.
     """
     wins = np.arange(compositions + 1)
     first, second = _chances(gap, scale)
@@ -133,7 +143,17 @@ E_KRW_3 = KRW.misprint(
 def _adaptive_laws(
     generator: np.random.Generator, relation: Relation, scale: float, m: int, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Laws of all k winners where new scores are chosen after every release."""
+    """The laws, on two neighbours, of all k winners where every history has scores of its own.
+
+    Args:
+      generator: draws the scores and their moves.
+      relation: how the scores of a round may change.
+      scale: standard deviation of the noise, and spread of the scores.
+      m, k: numbers of candidates and of rounds.
+
+    Returns:
+      Two Float["m^k"], the last winner varying fastest.
+    """
     laws = (np.ones(1), np.ones(1))
     for _ in range(k):
         grown: tuple[list, list] = ([], [])
@@ -160,8 +180,9 @@ def composed_monotone(
     candidates: parameters.Candidates = 10,
     compositions: parameters.Winners = 5,
 ) -> float:
-    """delta(epsilon) of k winners with Gaussian noise, monotone: m^k times k noisy scores
-    that move by 1."""
+    """Returns delta(epsilon) of k winners with Gaussian noise and monotone scores.
+
+    It is m^k times the delta of k noisy scores together, each moved by 1; at most 1."""
     return float(
         noisy_max_composed_delta(epsilon, noise_scale, candidates, compositions, Relation.MONOTONE)
     )
@@ -182,14 +203,15 @@ def dominated(
     ] = 5,
 ) -> float:
     """The adaptive composition of k noisy maxima with Gaussian noise has at most the profile
-    of the k-wise composition of a pair whose profile is the convex hull of the sharpened
-    bound for one."""
+    of the k-wise composition of the pair of laws whose profile is the lower convex hull of the
+    sharpened bound for one maximum (KRW-Thm3.2-sharp)."""
     return _dominated_delta(epsilon, noise_scale, candidates, compositions)
 
 
-# Many random scores are judged by the same bounds.
+# Cached, since many random scores are judged by the same bound, which is slow to compute.
 @functools.lru_cache(maxsize=64)
 def _dominated_delta(epsilon: float, scale: float, candidates: int, compositions: int) -> float:
+    """The delta of the composed dominating pair; arguments as of ``dominated``."""
     one = noisy_max_guarantee("gaussian", scale, candidates)
     return float(dominated_composition_delta(epsilon, one, compositions))
 
@@ -197,7 +219,7 @@ def _dominated_delta(epsilon: float, scale: float, candidates: int, compositions
 @composed_monotone.bounds(tolerance=TOLERANCE, relation=Relation.MONOTONE)
 @dominated.bounds(tolerance=TOLERANCE, relation=Relation.GENERAL)
 def winners(budget, relation):
-    """Random adaptive scores, and two groups that move apart every time."""
+    """Exact deltas of random adaptive scores, and of two groups that move apart in every round."""
     generator = np.random.default_rng(budget.seed)
     levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
     for scale, m, k in ((1.0, 2, 3), (4.0, 2, 3), (1.0, 3, 2), (2.0, 4, 2)):

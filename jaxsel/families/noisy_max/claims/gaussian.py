@@ -1,8 +1,8 @@
-"""Report noisy max with Gaussian and Laplace noise.
+"""Claims on report noisy max with Gaussian and Laplace noise.
 
-Koskela, Redberg & Wang 2024, Section 3. Each bound is set against exact laws of the winner
-on random neighbours and on two groups of scores that move apart, the worst neighbours that
-are known.
+They are those of Koskela, Redberg & Wang 2024, Section 3. Each bound is checked by exact laws of
+the winner, on random neighbours and on two groups of scores that move apart, which are the worst
+neighbours that are known.
 """
 
 from collections.abc import Iterator
@@ -45,6 +45,7 @@ _CHERNOFF = {
 
 
 def _theorems(relation: Relation) -> Iterator[Claim]:
+    """Theorems 3.1 and 3.2 and Corollary 3.4 for one way in which scores may change."""
     ending, moved = instances.ENDING[relation], instances.MOVES[relation]
     shift = noisy_max_shift(relation)
 
@@ -62,7 +63,8 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
         candidates: Candidates = 10,
         noise: Noise = "gaussian",
     ) -> float:
-        """Renyi bound of the noise against all others, + log m/(order - 1)."""
+        """Returns the Renyi bound of one noisy score that moves against all others, plus
+        log m/(order - 1)."""
         base = noisy_max_noise(noise, noise_scale, relation)
         return float(noisy_max_renyi(order, base, candidates))
 
@@ -86,8 +88,8 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
         candidates: Candidates = 10,
         noise: Noise = "gaussian",
     ) -> float:
-        """delta(epsilon): m times that of the noise, which moves against all others; at
-        most 1."""
+        """Returns delta(epsilon): m times that of one noisy score that moves against all others;
+        at most 1."""
         base = noisy_max_noise(noise, noise_scale, relation)
         return float(noisy_max_delta(epsilon, base, candidates))
 
@@ -105,7 +107,7 @@ def _theorems(relation: Relation) -> Iterator[Claim]:
     def chernoff(
         *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Candidates = 10
     ) -> float:
-        """epsilon(delta) of noisy max with Gaussian noise."""
+        """Returns epsilon(delta) of noisy max with Gaussian noise."""
         return float(noisy_max_chernoff_epsilon(delta, noise_scale, candidates, relation))
 
     @chernoff.bounds()
@@ -137,10 +139,10 @@ def looseness(
     noise_scale: Scale = 4.0,
     candidates: Several = 10,
 ) -> float:
-    """Theorem 3.2's delta over that of one candidate moving against all others.
+    """Returns the ratio of Theorem 3.2's delta to the exact one, with Gaussian noise.
 
-    The noise is Gaussian, the others are equal, the candidate's lead is the worst; it
-    gains or loses.
+    In the exact one, a candidate gains or loses against all others, which have equal scores; its
+    lead over them is the worst.
     """
     bound = noisy_max_delta(epsilon, noisy_max_noise("gaussian", noise_scale), candidates)
     exact = max(
@@ -170,7 +172,8 @@ def loose():
 def closeness(
     *, delta: Delta = 1e-6, noise_scale: Scale = 4.0, candidates: Several = 10_000
 ) -> float:
-    """Exact epsilon of the worst two groups over Theorem 3.2's, Gaussian noise."""
+    """Returns the ratio of the worst two groups' exact epsilon to Theorem 3.2's, with Gaussian
+    noise."""
     pair = worst_group_pair(delta, candidates, noise_scale)
     noise = noisy_max_noise("gaussian", noise_scale)
     return pair.epsilon / noisy_max_epsilon(delta, noise, candidates)

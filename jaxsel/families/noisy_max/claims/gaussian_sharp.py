@@ -16,15 +16,16 @@ _PLACE = "after Koskela, Redberg & Wang 2024, Theorem 3.2"
 
 
 def _sharp(relation: Relation) -> Claim:
+    """The sharper claim for one way in which scores may change."""
     shift = noisy_max_shift(relation)
 
     @JX.privacy(
         f"KRW-Thm3.2-sharp{ENDING[relation]}",
         _PLACE,
         relation,
-        statement=f"For epsilon >= 0 and {MOVES[relation]}, max(1, m - 2) replaces m; "
-        f"with Gaussian noise a shift of {shift:g} sqrt((m - 1)/m) is enough, and the "
-        f"profile of one Gaussian at a shift of {shift / 2:g} sqrt(m) is a bound too.",
+        statement=f"For epsilon >= 0 and {MOVES[relation]}, max(1, m - 2) replaces the factor m of "
+        f"Theorem 3.2; with Gaussian noise a shift of {shift:g} sqrt((m - 1)/m) is enough, and the "
+        f"profile of one Gaussian at a shift of {shift / 2:g} sqrt(m) is a bound, too.",
     )
     def sharp(
         *,
@@ -33,7 +34,7 @@ def _sharp(relation: Relation) -> Claim:
         candidates: Several = 10,
         noise: Noise = "gaussian",
     ) -> float:
-        """Sharpened delta(epsilon)."""
+        """Returns the least of these bounds on delta(epsilon)."""
         return float(noisy_max_sharp_delta(epsilon, noise, noise_scale, candidates, relation))
 
     @sharp.bounds(tolerance=TOLERANCE)

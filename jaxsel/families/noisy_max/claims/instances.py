@@ -1,4 +1,4 @@
-"""Neighbours of noisy max with exact laws, shared by the claims about it."""
+"""Neighbouring inputs of noisy max with the exact laws of the winner, shared by its claims."""
 
 import functools
 import itertools
@@ -12,7 +12,7 @@ from jaxsel.families.noisy_max.group_bounds import grouped_law
 from jaxsel.families.noisy_max.laws import noisy_max_law, noisy_max_shift
 from jaxsel.language.base import Budget, Relation
 
-# Deltas are compared, whose exact values are good to about 1e-13.
+# Of comparisons of deltas: the exact values have errors of about 1e-13.
 TOLERANCE = 1e-11
 LEVELS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0])
 ENDING = {Relation.GENERAL: "", Relation.MONOTONE: "-monotone"}
@@ -23,7 +23,15 @@ MOVES = {
 
 
 class Instance(NamedTuple):
-    """Exact laws of the winner, or of its group, on two neighbours."""
+    """Exact laws of the winner, or of its group, on two neighbours.
+
+    Attributes:
+      noise: law of the noise.
+      scale: of the noise, in units of the sensitivity.
+      candidates: m.
+      first, second: Float["outcomes"], the laws on the two sides.
+      where: the instance in words, for the text of a case.
+    """
 
     noise: str
     scale: float
@@ -34,14 +42,22 @@ class Instance(NamedTuple):
 
     @property
     def point(self) -> dict[str, Any]:
-        """What claims about one noisy maximum are asked for."""
+        """The parameters, by name, that claims about one noisy maximum have in common."""
         return {"noise_scale": self.scale, "candidates": self.candidates, "noise": self.noise}
 
 
 def moves(
     generator: np.random.Generator, relation: Relation, size: int, share: float = 0.6
 ) -> np.ndarray:
-    """Random moves of ``size`` scores, with that chance as far as allowed."""
+    """Random moves of scores from one neighbour to the other, Float["size"].
+
+    Args:
+      generator: draws them.
+      relation: how scores may change: each by up to 1 in any direction, or all upwards.
+      size: how many scores there are.
+      share: the probability that every score moves to an end of its range; otherwise the moves
+        are uniform.
+    """
     low = -1.0 if relation is Relation.GENERAL else 0.0
     if generator.uniform() < share:
         return generator.choice([low, 1.0], size)
@@ -49,6 +65,7 @@ def moves(
 
 
 def _random(relation: Relation, seed: int, cases: int) -> Iterator[Instance]:
+    """``cases`` random neighbours of 2 to 6 candidates, with Gaussian and Laplace noise in turn."""
     generator = np.random.default_rng(seed)
     for number in range(cases):
         noise = ("gaussian", "laplace")[number % 2]
@@ -64,6 +81,7 @@ def _random(relation: Relation, seed: int, cases: int) -> Iterator[Instance]:
 
 
 def _groups(relation: Relation) -> Iterator[Instance]:
+    """Two groups of equal scores that move apart, with Gaussian noise, up to 1000 candidates."""
     shift = noisy_max_shift(relation)
     # The smallest scale is as near to the shift for either relation.
     scales = sorted({shift / 2.0, 1.0, 4.0})
@@ -84,12 +102,12 @@ def _groups(relation: Relation) -> Iterator[Instance]:
 
 @functools.lru_cache(maxsize=4)
 def instances(relation: Relation, seed: int, cases: int) -> tuple[Instance, ...]:
-    """Two groups that move apart, then ``cases`` random neighbours."""
+    """All neighbours of the claims: two groups that move apart, then ``cases`` random ones."""
     return (*_groups(relation), *_random(relation, seed, cases))
 
 
 def profile_points(budget: Budget, relation: Relation) -> Iterator[tuple[dict, float, str]]:
-    """Exact deltas of all neighbours at several epsilons, as cases of a claimed profile."""
+    """Cases of a claimed profile: the exact delta of all neighbours at several epsilons."""
     for each in instances(relation, budget.seed, budget.cases):
         exact = profile_delta(each.first, each.second, LEVELS)
         yield from levels_of("epsilon", LEVELS, exact, each.where, **each.point)
@@ -98,7 +116,15 @@ def profile_points(budget: Budget, relation: Relation) -> Iterator[tuple[dict, f
 def levels_of(
     name: str, levels: np.ndarray, exact: np.ndarray, where: str, **point: Any
 ) -> Iterator[tuple[dict, float, str]]:
-    """The cases at several values of one parameter of a claim."""
+    """Cases at several values of one parameter of a claim.
+
+    Args:
+      name: of the parameter.
+      levels: Float["levels"], its values.
+      exact: Float["levels"], what was observed at each.
+      where: the text of the cases.
+      **point: the claim's other parameters.
+    """
     for level, observed in zip(levels.tolist(), exact.tolist(), strict=True):
         yield {name: level, **point}, observed, where
 
@@ -106,7 +132,14 @@ def levels_of(
 def renyi_cases(
     orders: np.ndarray, laws: Any, where: str, **point: Any
 ) -> Iterator[tuple[dict, float, str]]:
-    """Those of the Renyi divergence of two laws, the larger of both directions."""
+    """Cases of a claimed Renyi bound: the divergence of two laws, the larger of both directions.
+
+    Args:
+      orders: Float["orders"], at which it is taken.
+      laws: the two laws, each Float["outcomes"].
+      where: the text of the cases.
+      **point: the claim's parameters but "order".
+    """
     first, second = laws
     exact = np.maximum(
         renyi_divergence(first, second, orders), renyi_divergence(second, first, orders)

@@ -1,8 +1,8 @@
-"""Report noisy max with Gumbel, Laplace and exponential noise.
+"""Claims on report noisy max with Gumbel, Laplace and exponential noise, which is pure DP.
 
-Scores have sensitivity 1 and the noise scale is b. Gumbel noise is the exponential
-mechanism (McSherry & Talwar 2007), exponential noise is permute-and-flip (McKenna &
-Sheldon 2020; Ding et al. 2021), Laplace noise is report noisy max of Dwork & Roth 2014.
+Scores have sensitivity 1 and the noise has scale b. With Gumbel noise it is the exponential
+mechanism (McSherry & Talwar 2007), with exponential noise permute-and-flip (McKenna & Sheldon
+2020; Ding et al. 2021), with Laplace noise the report noisy max of Dwork & Roth 2014.
 """
 
 import itertools
@@ -36,7 +36,7 @@ _MOVES = {
 
 
 class _Neighbours(NamedTuple):
-    """Two score vectors and a noise scale."""
+    """Two neighbouring vectors of scores, Float["m"], the noise scale, and all this in words."""
 
     scores: np.ndarray
     moved: np.ndarray
@@ -45,6 +45,7 @@ class _Neighbours(NamedTuple):
 
 
 def _neighbours(relation: Relation, budget: Budget) -> Iterator[_Neighbours]:
+    """One candidate that gains on all others, at several leads and scales; then random ones."""
     for scale in (0.3, 1.0, 5.0):
         for size in (2, 5):
             for distance in (0.0, 3.0, 30.0):
@@ -60,7 +61,14 @@ def _neighbours(relation: Relation, budget: Budget) -> Iterator[_Neighbours]:
 
 
 def _one_behind(relation: Relation, size: int, distance: float, scale: float) -> _Neighbours:
-    """One candidate, ``distance`` noise scales behind, gains on all others."""
+    """Neighbours on which one candidate gains on all others, by 2 or, if monotone, by 1.
+
+    Args:
+      relation: how the scores may change.
+      size: number of candidates.
+      distance: how far the candidate is behind the others before it gains, in noise scales.
+      scale: b.
+    """
     first = np.arange(size) == 0
     scores = np.where(first, -distance * scale, 0.0)
     moved = scores + np.where(first, 1.0, -1.0 if relation is Relation.GENERAL else 0.0)
@@ -72,17 +80,20 @@ def _one_behind(relation: Relation, size: int, distance: float, scale: float) ->
 
 
 def _laws(noise: str, case: _Neighbours) -> list[np.ndarray]:
+    """The exact laws of the winner on the two sides, each Float["m"]."""
     return [noisy_max_law(s / case.scale, noise) for s in (case.scores, case.moved)]
 
 
 def _exact(noise: str, case: _Neighbours) -> float:
+    """The exact pure epsilon between the two sides."""
     first, second = _laws(noise, case)
     return float(np.max(np.abs(np.log(first / second))))
 
 
-# The loss as a multiple of epsilon, by what the noise is made for and how the scores move.
-# McSherry & Talwar's exp(epsilon q/2) is made for scores that move in any direction; where all
-# move in the same one, it loses half of epsilon. Noise made for the latter is half as large.
+# The exact privacy loss as a multiple of epsilon, by the changes of scores for which the noise was
+# chosen and those that happen. McSherry & Talwar's exp(epsilon q/2) is chosen for scores that
+# move in any direction; where all move in the same one, its loss is epsilon/2. Noise chosen for
+# monotone scores is half as large.
 _BOUGHT = {
     ("general", Relation.GENERAL): 1.0,
     ("general", Relation.MONOTONE): 0.5,
@@ -93,6 +104,7 @@ MadeFor = Annotated[str, choice(("general", "monotone"), "the noise is made for"
 
 
 def _of_noise(noise: str, relation: Relation) -> Claim:
+    """The claim of pure DP for one law of the noise and one way in which scores may change."""
     paper, place = _PLACES[noise]
     factor = f"{noisy_max_shift(relation):g}/b"
 
@@ -112,7 +124,11 @@ def _of_noise(noise: str, relation: Relation) -> Claim:
         epsilon: Annotated[float | None, positive("sets the noise, instead of b")] = None,
         made_for: MadeFor = "general",
     ) -> float:
-        """Pure epsilon 2/b of noisy max, 1/b if monotone; or that of noise made for epsilon."""
+        """Returns the pure epsilon: 2/b, or 1/b if monotone.
+
+        If ``epsilon`` is given and not b, it is what noise made for this epsilon costs: 1, 1/2 or
+        2 times epsilon, by what it is made for.
+        """
         if noise_scale is not None and epsilon is not None:
             raise InputError("noise_scale and epsilon are given; give one of them")
         if epsilon is not None:
@@ -146,17 +162,20 @@ def _of_noise(noise: str, relation: Relation) -> Claim:
 
 
 def _of_scale(scale: float) -> Point:
+    """The parameters of the claim ``pure`` at which the scale is given."""
     return {"noise_scale": scale, "epsilon": None, "made_for": "general"}
 
 
 def _made_for_epsilon() -> Iterator[tuple[Point, float]]:
-    """Points at which epsilon sets the noise, and the scale that it then has."""
+    """Parameters of the claim ``pure`` at which epsilon is given, each with the noise scale b."""
     for made_for, epsilon in itertools.product(("general", "monotone"), (0.1, 1.0, 4.0)):
         point = {"noise_scale": None, "epsilon": epsilon, "made_for": made_for}
         yield point, noisy_max_scale({"epsilon": epsilon}, Relation(made_for))
 
 
 def _bounded_range(relation: Relation) -> Claim:
+    """The claim of zCDP with Gumbel noise for one way in which scores may change."""
+
     @ROGERS.privacy(
         f"NM-gumbel{ENDING[relation]}-zCDP",
         "bounded range",
@@ -166,7 +185,7 @@ def _bounded_range(relation: Relation) -> Claim:
         f"epsilon^2/8-zCDP, if {_MOVES[relation]}.",
     )
     def concentrated(*, order: Order = 2.0, noise_scale: RenyiScale = 1.0) -> float:
-        """Renyi bound order epsilon^2/8, epsilon = 2/b, or 1/b if monotone."""
+        """Returns the Renyi bound, order epsilon^2/8, with epsilon = 2/b, or 1/b if monotone."""
         return order * (noisy_max_shift(relation) / noise_scale) ** 2 / 8.0
 
     @concentrated.bounds()

@@ -13,7 +13,7 @@ from jaxsel.language.base import Relation
 from jaxsel.language.domains import number
 from jaxsel.language.papers import KRW
 
-# of randomised response with parameter 1, at order 2
+# The Renyi divergence at order 2 of randomised response with epsilon 1, which refutes the lemma.
 _COIN_RENYI = float(randomised_response_renyi(2.0, 1.0))
 
 Bound = Annotated[float, number("r, Renyi bound at that order", at_least=0.0)]
@@ -26,7 +26,7 @@ def printed(
     """A mechanism with Renyi bound r at order a has delta(epsilon) at most exp((a - 1)(r -
     epsilon)/a) (1 - 1/a)^(a - 1) / a.
 
-    Printed delta(epsilon) of a Renyi bound, exponent over the order; at most 1.
+    Returns the printed delta(epsilon), at most 1. Its exponent is wrongly divided by the order.
     """
     exponent = (order - 1.0) * (renyi_epsilon - epsilon) / order
     front = (order - 1.0) * math.log1p(-1.0 / order) - math.log(order)

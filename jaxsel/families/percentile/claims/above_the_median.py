@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Corollary 4.2: Algorithm 3 against the medians, p* = 1/2."""
+"""Claims of Liu & Talwar 2019, Corollary 4.2: Algorithm 3 with the medians as target, p* = 1/2."""
 
 import numpy as np
 
@@ -32,12 +32,13 @@ def late():
 
 
 def _low_share(ratio: np.ndarray | float, power: float) -> np.ndarray:
-    """ratio^power/(1 + ratio^power): the share at Phi = ratio^power."""
+    """The share p whose odds Phi = p/(1 - p) are ratio^power: ratio^power/(1 + ratio^power)."""
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.asarray(ratio) ** -power)
 
 
 def _stream(generator):
+    """Random beta, exponent a, and logarithms of how far each query's ratio is inside its bound."""
     power = float(generator.uniform(0.1, 3.0))
     inside = generator.uniform(0.0, 3.0, int(generator.integers(1, 9)))
     return float(generator.uniform(0.01, 0.9)), power, inside
@@ -64,11 +65,13 @@ def far():
 
 
 def _law(shares: np.ndarray, power: float) -> np.ndarray:
+    """The exact law of Algorithm 3's halt at p* = 1/2, with a = 12 epsilon_1/epsilon_3 = power."""
     return oracle_law(shares, target=0.5, base_epsilon=power, final_epsilon=12.0)
 
 
 @early.bounds(*_STREAMS, _LONG)
 def low_shares(beta, power, inside):
+    """The exact probability of halting too early on a stream of low queries."""
     ratio = beta / (np.arange(1.0, inside.size + 1.0) + 1.0)
     shares, bound = _low_share(ratio * np.exp(-inside), power), _low_share(ratio, power)
     return float(np.sum(_law(shares, power)[:-1][shares <= bound * (1 + 1e-12)]))
@@ -76,8 +79,9 @@ def low_shares(beta, power, inside):
 
 @late.bounds(*_STREAMS)
 def high_shares(beta, power, inside):
+    """The exact probability of halting too late on a stream of rising queries."""
     halts = np.arange(1.0, inside.size + 1.0)
-    # A first query that is too high for every later halt R is "late".
+    # The first query is so high that a halt at any later R counts as late.
     shares = _low_share((halts + 2.0) / beta * np.exp(inside), power)
     highest = np.maximum.accumulate(shares)[:-1]
     bound = _low_share((halts[1:] + 1.0) / beta, power)
@@ -86,6 +90,7 @@ def high_shares(beta, power, inside):
 
 @far.bounds(*_STREAMS, _LIKELY)
 def last_share(beta, power, inside):
+    """The exact probability that all queries are answered 'below', the last being far above."""
     last = float(_low_share(1.0 / beta, power))
     return float(_law(np.append(_low_share(np.exp(-inside), power), last), power)[-1])
 

@@ -1,4 +1,7 @@
-"""Liu & Talwar 2019, Theorem 4.1: Algorithm 3 halts where a known share exceeds p*."""
+"""Claims of Liu & Talwar 2019, Theorem 4.1: Algorithm 3 halts where a known share exceeds p*.
+
+Phi(p) = p/(1 - p) are the odds of a share p, the probability that a run reaches its threshold.
+"""
 
 import numpy as np
 from scipy import special
@@ -18,10 +21,11 @@ from jaxsel.language.papers import LT
 
 
 def low_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
-    """Randomised response: ``low`` shares 1/(1+e^epsilon), then 1/(1+e^-epsilon).
+    """Shares of randomised response on two sides: first ``low`` low ones, then a high one.
 
-    On the other side all are flipped, which moves every log-odds by 2 epsilon, and the
-    last one against the others.
+    On the first side they are 1/(1+e^epsilon), and the last is 1/(1+e^-epsilon). On the other
+    side all answers are flipped, which moves every log-odds by 2 epsilon, the last one against
+    the others.
     """
     first = np.append(np.full(low, -epsilon), epsilon)
     return 1.0 / (1.0 + np.exp(-first)), 1.0 / (1.0 + np.exp(first))
@@ -30,7 +34,16 @@ def low_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
 def random_shares(
     generator: np.random.Generator, epsilon: float, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random shares and neighbours that are epsilon-close, most of them extreme."""
+    """Random shares, and shares of a neighbour that are as far from them as epsilon-DP allows.
+
+    Args:
+      generator: draws both.
+      epsilon: of one run.
+      size: number of queries.
+
+    Returns:
+      Two Float["size"].
+    """
     first = generator.uniform(0.05, 0.95, size)
     second = [extreme_neighbours(p, epsilon)[generator.integers(2)] for p in first]
     return first, np.array(second)
@@ -40,11 +53,19 @@ def random_shares(
 
 
 def _oracle_epsilon(first, second, target, base, final) -> float:
+    """The exact pure epsilon of Algorithm 3 between two lists of shares.
+
+    Args:
+      first, second: Float["queries"], the shares on the two sides.
+      target: p*.
+      base, final: epsilon_1 and epsilon_3, of which the noise is made.
+    """
     settings = {"target": target, "base_epsilon": base, "final_epsilon": final}
     return exact_epsilon(oracle_law(first, **settings), oracle_law(second, **settings))
 
 
 def privacy_cases(budget, target: float | None):
+    """Cases of Algorithm 3's privacy; ``target`` is p*, or None for random ones."""
     for low in (1, 10, 200):
         for base, final in ((0.5, 1.0), (1.0, 0.3), (0.1, 0.4)):
             seen = _oracle_epsilon(*low_then_high(base, low), 0.5, base, final)
@@ -106,13 +127,17 @@ def late(*, beta: SmallBeta = 0.1) -> float:
 
 
 def _bad_early(levels: list[float], beta: float) -> np.ndarray:
-    """For each R: is the R-th query at most (beta/(R+1))^(...) Phi(p*)?"""
+    """For each R, whether halting there is too early: Phi(p_R) <= (beta/(R+1))^(...) Phi(p*).
+
+    ``levels`` are log Phi(p)/Phi(p*) in scales of the threshold noise (``single_tests.level``).
+    """
     halts = np.arange(1, len(levels) + 1)
     return np.array(levels) <= 3.0 * np.log(beta / (halts + 1.0)) + 1e-12
 
 
 def _bad_late(levels: list[float], beta: float) -> np.ndarray:
-    """For each R: is a query before it at least ((R+1)/beta)^(...) Phi(p*)?"""
+    """For each R, whether halting there is too late: Phi(p_i) >= ((R+1)/beta)^(...) Phi(p*) for an
+    i < R. ``levels`` as of ``_bad_early``."""
     halts = np.arange(1, len(levels) + 1)
     highest = np.concatenate([[-np.inf], np.maximum.accumulate(levels)[:-1]])
     return highest >= 3.0 * np.log((halts + 1.0) / beta) - 1e-12
@@ -137,6 +162,13 @@ def late_printed():
     listed("beta", 0.1, 0.5), bad=_bad_late, stream=lambda beta: [level(3.0 / beta)] * 2
 )
 def given_halt(beta, bad, stream):
+    """For each possible R, the probability of a bad halt given a halt at R, which is 0 or 1.
+
+    Args:
+      beta: failure probability.
+      bad: ``_bad_early`` or ``_bad_late``.
+      stream: from beta to the levels of the queries.
+    """
     levels = stream(beta)
     law = halting_law(levels, *SCALES)[:-1]
     for halt in np.flatnonzero(law > 0.0):
@@ -149,16 +181,27 @@ def given_halt(beta, bad, stream):
 
 
 def _low(beta: float, size: int) -> list[float]:
+    """The levels of ``size`` queries, each of which is just too low to be halted at."""
     return [level(beta / (i + 2.0)) for i in range(size)]
 
 
 def _high(beta: float, size: int) -> list[float]:
+    """The levels of ``size`` queries, each of which is just too high to be passed over."""
     return [level((i + 3.0) / beta) for i in range(size)]
 
 
 @early.bounds(bad=_bad_early, first=[level(0.05)], stream=_low, sizes=(1, 10, 100))
 @late.bounds(bad=_bad_late, first=[level(30.0)] * 2, stream=_high, sizes=(2, 10, 100))
 def jointly(budget, bad, first, stream, sizes):
+    """The exact probability of a bad halt, summed over R, on constructed and on random streams.
+
+    Args:
+      budget: how many random streams are drawn.
+      bad: ``_bad_early`` or ``_bad_late``.
+      first: the levels of the first stream.
+      stream: (beta, size) -> the levels of a stream near the bound.
+      sizes: of these streams.
+    """
     streams = [(0.1, first)]
     for beta in (0.1, 0.5, 0.9):
         streams += [(beta, stream(beta, size)) for size in sizes]

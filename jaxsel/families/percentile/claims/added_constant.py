@@ -1,4 +1,7 @@
-"""Liu & Talwar 2019, Theorems 4.4 and 4.6: the constant Delta added to all counts."""
+"""Claims of Liu & Talwar 2019 on Delta, the constant that Algorithms 4 and 5 add to all counts.
+
+They belong to Theorems 4.4 and 4.6. N p~ is the number of the N runs that reach the threshold.
+"""
 
 import math
 from typing import Annotated
@@ -17,7 +20,7 @@ Queries = Annotated[int, whole("T", at_least=1)]
 
 
 def _shift(sides: int, corrected: bool):
-    """The Delta with which an algorithm runs."""
+    """The formula of Delta for Algorithm 4 (``sides`` = 2) or 5 (1), as printed or corrected."""
 
     def evaluate(
         *,
@@ -26,7 +29,7 @@ def _shift(sides: int, corrected: bool):
         queries: Queries = 10,
         delta: Delta = 1e-6,
     ) -> float:
-        """Delta of Algorithm 4 (T queries) or 5 (R thresholds)."""
+        """Returns the Delta of Algorithm 4 for T queries, or of Algorithm 5 for R thresholds."""
         return added_shift(
             sides, queries, slack=slack, base_epsilon=base_epsilon, delta=delta, corrected=corrected
         )
@@ -38,8 +41,8 @@ def _shift(sides: int, corrected: bool):
     "LT-Thm4.4-step-F3-printed", "proof of Theorem 4.4(b)-(d)", formula=_shift(2, corrected=False)
 )
 def concentration_printed():
-    """With Delta as printed, N p~ + Delta leaves its mean by a factor e^(epsilon_0/2) with
-    probability at most delta/(4 T): the least Delta for which it does is no larger."""
+    """With Delta as printed, the count N p~ + Delta leaves its mean by a factor e^(epsilon_0/2)
+    with probability at most delta/(4 T) (compared: Delta, with the least that is enough)."""
 
 
 @LT.utility(
@@ -50,9 +53,9 @@ def concentration_printed():
     "is enough for every epsilon_0 in (0, 1)",
 )
 def concentration_4():
-    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), N p~ + Delta
-    leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T): the least
-    Delta for which it does is no larger."""
+    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(4 T/delta), the count N p~ +
+    Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(4 T)
+    (compared: Delta, with the least that is enough)."""
 
 
 @LT.utility(
@@ -63,9 +66,9 @@ def concentration_4():
     "is enough for every epsilon_0 in (0, 1)",
 )
 def concentration_5():
-    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), N p~ + Delta
-    leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R): the least
-    Delta for which it does is no larger."""
+    """With Delta >= (e^(epsilon_0/2) + 1)/(e^(epsilon_0/2) - 1)^2 log(2 R/delta), the count N p~ +
+    Delta leaves its mean by a factor e^(epsilon_0/2) with probability at most delta/(2 R)
+    (compared: Delta, with the least that is enough)."""
 
 
 @LT.utility(
@@ -76,8 +79,8 @@ def concentration_5():
 )
 def closeness_4():
     """With the Delta of Algorithm 4, independent counts X and Y with EX <= e^(epsilon_1) EY have X
-    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 T): the least
-    Delta with which they have is no larger."""
+    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(4 T)
+    (compared: Delta, with the least that is enough)."""
 
 
 @LT.utility(
@@ -88,11 +91,12 @@ def closeness_4():
 )
 def closeness_5():
     """With the Delta of Algorithm 5, independent counts X and Y with EX <= e^(epsilon_1) EY have X
-    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 R): the least
-    Delta with which they have is no larger."""
+    + Delta >= e^(epsilon_0 + epsilon_1) (Y + Delta) with probability at most delta/(2 R)
+    (compared: Delta, with the least that is enough)."""
 
 
 def _plan(generator):
+    """Random epsilon_0, epsilon_1, T or R, and delta."""
     slack, base = generator.uniform(0.01, 0.99, 2).tolist()
     queries, delta = int(generator.integers(1, 50)), float(10.0 ** generator.uniform(-12.0, -0.1))
     return slack, base, queries, delta
@@ -107,14 +111,20 @@ _CLOSE = listed(_COLUMNS, (0.9, 0.9, 2, 1e-6), (0.1, 0.9, 21, 1e-6), (0.5, 0.1, 
 @concentration_4.bounds(_KNOWN, drawn("slack base_epsilon queries delta", _plan, 60), sides=2)
 @concentration_5.bounds(_KNOWN, drawn("slack base_epsilon queries delta", _plan, 60), sides=1)
 def needed_for_concentration(slack, queries, delta, sides):
-    """Least Delta for which counts plus Delta stay within e^(slack/2) of their mean.
+    """The least Delta for which counts plus Delta stay within a factor e^(slack/2) of their mean.
 
-    Each side may fail with delta/(4 T) in Algorithm 4, with delta/(2 R) in Algorithm 5; Poisson
-    counts, of any mean, are the worst.
+    Upwards and downwards they may each fail to with probability delta/(4 T) in Algorithm 4 and
+    delta/(2 R) in Algorithm 5. Poisson counts are the worst, of which many means are tried.
+
+    Args:
+      slack: epsilon_0.
+      queries: T or R.
+      delta: of the answers.
+      sides: 2 for Algorithm 4, 1 for Algorithm 5.
     """
     chance, growth = delta / (2.0 * sides * queries), math.exp(slack / 2.0)
     means = -math.log(chance) / math.expm1(slack / 2.0) ** 2 * np.geomspace(0.01, 10, 60)
-    # The largest count, and the least, that are not too rare to be left out.
+    # The largest and the least count whose tails are as likely as the allowed failure.
     most, least = stats.poisson.isf(chance, means), stats.poisson.ppf(chance, means)
     above = (most - growth * means) / (growth - 1.0)
     below = (means / growth - least) / (1.0 - 1.0 / growth)
@@ -124,7 +134,10 @@ def needed_for_concentration(slack, queries, delta, sides):
 @closeness_4.bounds(_CLOSE, sides=2)
 @closeness_5.bounds(_CLOSE, sides=1)
 def needed_for_closeness(slack, base_epsilon, queries, delta, sides):
-    """Least Delta for Poisson counts of neighbours: the proof of part (a)."""
+    """The least Delta that the proof of part (a) needs, for Poisson counts on two neighbours.
+
+    Arguments as of ``needed_for_concentration``, and ``base_epsilon``, epsilon_1.
+    """
     chance, growth = delta / (2.0 * sides * queries), math.exp(slack + base_epsilon)
     return max(
         needed_offset(first, second, growth, chance) / (growth - 1.0)

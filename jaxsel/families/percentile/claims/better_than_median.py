@@ -1,4 +1,4 @@
-"""Cohen et al. 2022, Theorems 3 and 4: a run that is better than the median."""
+"""Claims of Cohen et al. 2022, Theorems 3 and 4, on a run that is better than the median."""
 
 import math
 from typing import Annotated
@@ -24,7 +24,7 @@ from jaxsel.tuning.attained.exact_laws import tuned_law
 
 
 def _betas(**ends: tuple[float, float]):
-    """Random points: beta, and whatever else is uniform between its ends."""
+    """Random points: beta, and other parameters that are uniform between the given ends."""
 
     def draw(generator):
         beta = float(10.0 ** generator.uniform(-4.0, -0.05))
@@ -36,8 +36,8 @@ def _betas(**ends: tuple[float, float]):
 
 @CL.utility("CL-Thm3-failure", "Theorem 3 (of Liu & Talwar 2019)")
 def stopping_failure(*, beta: Beta = 0.01) -> float:
-    """Random stopping at gamma = beta/2 makes no run better than the median with probability at
-    most beta/(2 + beta)."""
+    """The probability that random stopping at gamma = beta/2 makes no run better than the median is
+    at most beta/(2 + beta)."""
     return beta / (2.0 + beta)
 
 
@@ -66,7 +66,7 @@ def stopping_runs(beta):
 def mean_calls(*, beta: Beta = 0.01, alpha: Alpha = 1.0) -> float:
     """The better-than-median algorithm makes at most T runs, and T alpha/(1 + alpha) on average.
 
-    T alpha/(1 + alpha): mean number of runs, at most T, of Theorem 4.
+    Returns the mean number of runs, T alpha/(1 + alpha), with the T of Theorem 4.
     """
     return median_rounds(beta, alpha) * (alpha / (1.0 + alpha))
 
@@ -79,12 +79,13 @@ def mean_runs(beta, alpha):
 
 @CL.identity("CL-Thm4-failure-exact", "Theorem 4, exact")
 def exact_failure(*, rounds: Rounds = 200, alpha: Alpha = 1.0) -> float:
-    """Where each run is better than the median with probability 1/2, none is with probability alpha
-    2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1)."""
+    """If each run is better than the median with probability 1/2, none of Bin(T, p) runs is with
+    probability alpha 2^alpha B(alpha, T+1) I_(1/2)(alpha, T+1)."""
     return median_failure(rounds, alpha)
 
 
 def _rounds(generator):
+    """Random alpha and T."""
     alpha = float(generator.choice([0.3, 0.5, 1.0, 2.0, 9.0]))
     return alpha, int(10.0 ** generator.uniform(0.0, 4.0))
 
@@ -135,7 +136,8 @@ def searched_calls(
     """For alpha in (0, 1), T is below the number of runs of Liu & Talwar 2019, Theorem 4.7, at the
     same (2 + alpha) epsilon, whatever its delta.
 
-    log of the number of runs of Liu & Talwar's Theorem 4.7 (corrected), R = 2.
+    Returns the natural logarithm of the number of runs of Liu & Talwar's Theorem 4.7 (corrected),
+    with R = 2 thresholds.
     """
     found = percentile_boosting(beta, alpha, epsilon, 0.5, thresholds=2)
     return found.log_max_calls
@@ -163,6 +165,7 @@ _PRIORS = listed("beta alpha", (0.1, 0.5), (0.4, 2.0))
 @small_prior_printed.bounds(_PRIORS, factor=2.0)
 @small_prior.bounds(_PRIORS, uniform(100, beta=(0.01, 0.49), alpha=(0.01, 5.0)), factor=0.5)
 def prior_below(beta, alpha, factor):
+    """P[p < (factor beta)^(1/alpha)]."""
     level = (factor * beta) ** (1.0 / alpha)
     # P[p <= x] = x^alpha
     return level**alpha, f"level {level:.6g}"
@@ -196,6 +199,7 @@ def furthermore(*, runs: Rounds = 200, delta: BaseDelta = 1e-6) -> float:
 
 @furthermore.bounds(listed("top middle", (0.05, 1e-3), (0.05, 0.01)))
 def three_outcomes(runs, delta, top, middle):
+    """The exact delta at epsilon, not at (2 + alpha) epsilon, of the best of Bin(T, p) runs."""
     law = laws.beta_binomial(runs, 1.0)
     pair = pairs.three_outcome(0.5, top, middle)
     tuned = tuned_law(pair.first, law), tuned_law(pair.second, law)
@@ -227,11 +231,12 @@ def losses(budget):
 
 @CL.utility("CL-Thm4-failure", "Theorem 4", formula=beta_itself)
 def failure():
-    """With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), no run is
-    better than the median with probability at most beta."""
+    """With T = ceil(2/beta) for alpha = 1, else ceil(5 (2/beta)^(1/alpha) log(1/beta)), the
+    probability that no run is better than the median is at most beta."""
 
 
 def _failing(generator):
+    """Random beta and alpha."""
     beta = float(10.0 ** generator.uniform(-4.0, -0.01))
     return beta, float(np.exp(generator.uniform(-1.5, 6.0)))
 

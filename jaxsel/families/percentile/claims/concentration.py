@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Lemmas 4.3, A.4 and A.5: counts concentrate; Lemma 4.5, coupling."""
+"""Claims of Liu & Talwar 2019: counts concentrate (Lemmas 4.3, A.4, A.5), coupling (Lemma 4.5)."""
 
 import itertools
 import math
@@ -19,12 +19,19 @@ Delta = Annotated[float, probability("of a larger deviation")]
 
 
 class CountLaw(NamedTuple):
-    """The law of a sum of independent coins, negligible values left out."""
+    """The law of a count, a sum of independent coins; values of negligible probability are missing.
 
-    values: np.ndarray  # increasing
+    Attributes:
+      values: Float["values"], increasing.
+      weights: Float["values"], the probabilities.
+      mean: the exact mean of the count.
+      where: the law in words, for the text of a case.
+    """
+
+    values: np.ndarray
     weights: np.ndarray
-    mean: float  # exact
-    where: str  # what it is, in words
+    mean: float
+    where: str
 
     def at_least(self, low: np.ndarray | float) -> np.ndarray:
         """P[count >= low]."""
@@ -36,25 +43,25 @@ class CountLaw(NamedTuple):
         return float(self.weights[self.values <= high].sum())
 
     def largest(self, chance: float) -> float:
-        """Largest k with P[count >= k] > chance."""
+        """The largest k with P[count >= k] > chance."""
         above = np.cumsum(self.weights[::-1])[::-1]
         return float(self.values[np.flatnonzero(above > chance)[-1]])
 
     def least(self, chance: float) -> float:
-        """Least k with P[count <= k] > chance."""
+        """The least k with P[count <= k] > chance."""
         below = np.cumsum(self.weights)
         return float(self.values[np.flatnonzero(below > chance)[0]])
 
 
 def binomial_law(count: int, chance: float) -> CountLaw:
-    """``count`` coins of one kind."""
+    """The law of a sum of ``count`` coins that all have the probability ``chance``."""
     values = np.arange(count + 1.0)
     weights = stats.binom.pmf(values, count, chance)
     return CountLaw(values, weights, count * chance, f"Bin({count}, {chance!r})")
 
 
 def mixed_law(chances: np.ndarray) -> CountLaw:
-    """Coins of different kinds."""
+    """The law of a sum of coins with the probabilities ``chances``, Float["coins"]."""
     weights = np.ones(1)
     for chance in chances:
         weights = np.convolve(weights, [1.0 - chance, chance])
@@ -64,7 +71,7 @@ def mixed_law(chances: np.ndarray) -> CountLaw:
 
 
 def poisson_law(mean: float) -> CountLaw:
-    """The limit of many rare coins."""
+    """The Poisson law, to which sums of many rare coins tend."""
     reach = 14.0 * math.sqrt(mean) + 80.0
     values = np.arange(max(0.0, math.floor(mean - reach)), math.ceil(mean + reach))
     weights = np.exp(stats.poisson.logpmf(values, mean))
@@ -72,7 +79,7 @@ def poisson_law(mean: float) -> CountLaw:
 
 
 def _scaled(law: str, generator: np.random.Generator, mean: float) -> CountLaw:
-    """A law of this kind whose mean is ``mean``, or as near as it can be."""
+    """A law of a kind, "poisson", "binomial" or "mixed", whose mean is ``mean`` or nearly so."""
     if law == "poisson":
         return poisson_law(mean)
     if law == "binomial":
@@ -83,6 +90,7 @@ def _scaled(law: str, generator: np.random.Generator, mean: float) -> CountLaw:
 
 
 def _laws(budget: Budget, cases: int) -> Iterator[tuple[CountLaw, np.random.Generator]]:
+    """Random laws of all kinds, each with the generator that drew it."""
     for generator in budget.draws(cases):
         mean = float(10.0 ** generator.uniform(-3.0, 2.5))
         kind = generator.choice(["binomial", "poisson", "mixed"])
@@ -118,11 +126,13 @@ def couplings(budget):
 
 
 def _numbers(generator: np.random.Generator) -> tuple[float, float]:
+    """Random epsilon and delta."""
     epsilon = float(generator.uniform(0.01, 0.999))
     return epsilon, float(10.0 ** generator.uniform(-8.0, -0.02))
 
 
-# The lemmas say by how much a count may leave its mean; what is needed is its quantile.
+# The lemmas bound by how much a count may leave its mean. The offset that is really needed follows
+# from its quantile.
 
 
 @LT.utility(
@@ -154,7 +164,11 @@ def below(*, epsilon: Ratio = 0.5, delta: Delta = 0.01) -> float:
 @above.bounds(upper=True)
 @below.bounds(upper=False)
 def rare_counts(budget, upper):
-    """Poisson counts, the worst there are, of a mean that the allowed chance suits; any counts."""
+    """The offset that is needed by Poisson counts, which are the worst, and by random ones.
+
+    The Poisson counts have means near which the needed offset is largest. ``upper`` is whether
+    the count may exceed its mean (Lemma A.4) or fall below it (Lemma A.5).
+    """
     factors = itertools.product((0.05, 0.3, 0.9), (1e-2, 1e-6), (0.3, 1.0, 3.0))
     tried = [
         (poisson_law(-factor * math.log(delta) / epsilon**2 / 2.0), epsilon, delta)
@@ -169,6 +183,7 @@ def rare_counts(budget, upper):
 
 
 def _constant(slack: float, base_epsilon: float) -> float:
+    """C of Lemma 4.3; slack is epsilon_0 and base_epsilon epsilon_1."""
     total = slack + base_epsilon
     return 2.0 * (math.exp(total) + 1.0 + math.exp(slack / 2.0))
 
@@ -178,7 +193,7 @@ def largest_constant() -> float:
     """C = 2 (e^(epsilon_0 + epsilon_1) + 1 + e^(epsilon_0/2)) is at most 20.08 < 21 for epsilon_0
     and epsilon_1 in (0, 1).
 
-    2 (e^2 + 1 + e^(1/2)) = 20.08, the limit of C at epsilon_0 = epsilon_1 = 1.
+    Returns 2 (e^2 + 1 + e^(1/2)) = 20.08, the limit of C at epsilon_0 = epsilon_1 = 1.
     """
     return _constant(1.0, 1.0)
 
@@ -189,7 +204,7 @@ largest_constant.bounds(
 )(_constant)
 
 
-# Why no counts come near the offset of Lemma 4.3, nor near the Delta made from it.
+# Why no counts come near the offset of Lemma 4.3, nor near the Delta that is made from it.
 CHERNOFF = (
     "Chernoff's bound needs log(1/delta_0)/t with e^(epsilon_1) (e^t - 1) = 1 - e^(-t "
     "e^(epsilon_0 + epsilon_1)) in place of (C/epsilon_0) log(2/delta_0), which is below a fifth "
@@ -206,7 +221,13 @@ def apart(*, base_epsilon: Ratio = 0.5, slack: Ratio = 0.5, delta: Delta = 0.01)
 
 
 def needed_offset(first: CountLaw, second: CountLaw, growth: float, delta: float) -> float:
-    """Least d with P[X >= growth Y + d] <= delta, X and Y independent."""
+    """The least d with P[X >= growth Y + d] <= delta, for independent counts X and Y.
+
+    Args:
+      first, second: the laws of X and Y.
+      growth: factor on Y.
+      delta: the allowed probability.
+    """
 
     def chance(offset: float) -> float:
         return float(second.weights @ first.at_least(growth * second.values + offset))
@@ -221,13 +242,22 @@ def needed_offset(first: CountLaw, second: CountLaw, growth: float, delta: float
 def worst_counts(
     base_epsilon: float, slack: float, delta: float
 ) -> Iterator[tuple[CountLaw, CountLaw]]:
-    """Poisson counts with EX = e^epsilon_1 EY, about where they lie furthest apart."""
+    """Laws of X and Y that need the largest offset of Lemma 4.3, approximately.
+
+    Both are Poisson with EX = e^epsilon_1 EY, at several means around the one that Chernoff's
+    bound points to.
+
+    Args:
+      base_epsilon: epsilon_1.
+      slack: epsilon_0.
+      delta: the allowed probability delta_0.
+    """
     ratio, growth = math.exp(base_epsilon), math.exp(base_epsilon + slack)
 
     def exponent(t: float) -> float:
         return ratio * math.expm1(t) + math.expm1(-growth * t)
 
-    # Chernoff's bound e^(-t d), t the largest for which it holds at every mean.
+    # Chernoff's bound is e^(-t d), where t is the largest for which it holds at every mean.
     t = float(optimize.brentq(exponent, 1e-9, 10.0))  # type: ignore
     typical = -math.log(delta) / t / (ratio * math.exp(t) - growth * math.exp(-growth * t))
     for factor in (0.25, 0.5, 1.0, 2.0, 4.0):

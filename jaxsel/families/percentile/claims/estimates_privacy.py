@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Theorems 4.4(a) and 4.6(a): privacy of Algorithms 4 and 5."""
+"""Claims of Liu & Talwar 2019, Theorems 4.4(a) and 4.6(a): the privacy of Algorithms 4 and 5."""
 
 import math
 from collections.abc import Iterator
@@ -24,7 +24,16 @@ Sensitivity = Annotated[float, positive("S, which the noise is made for")]
 def _falling_thresholds(
     generator: np.random.Generator, epsilon: float, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of falling thresholds under an epsilon-close pair of base laws."""
+    """The shares of falling thresholds on two sides, whose base laws are epsilon-close.
+
+    Args:
+      generator: draws the base laws.
+      epsilon: of one run.
+      size: number of thresholds.
+
+    Returns:
+      Two Float["size"], increasing.
+    """
     laws = random_pure_pair(generator, size, epsilon, 1.0)
     # A little of the uniform law keeps them close, and no two shares nearly equal.
     first, second = (np.cumsum(0.8 * law + 0.2 / size) for law in laws)
@@ -32,15 +41,18 @@ def _falling_thresholds(
 
 
 def _sides(algorithm: int, pair, test: PercentileTest) -> tuple[np.ndarray, np.ndarray]:
+    """The exact laws of Algorithm 4's or 5's halt for a pair of lists of shares."""
     law = extended_law if algorithm == 4 else found_threshold_law
     return law(pair[0], test), law(pair[1], test)
 
 
 def _shares(pair) -> str:
+    """A pair of lists of shares in words."""
     return f"shares {pair[0].tolist()} and {pair[1].tolist()}"
 
 
 def _instances(algorithm: int, budget: Budget, cases: int):
+    """Random cases of Algorithm 4 or 5: (plan, pair of shares, settings, generator)."""
     for generator in budget.draws(cases, stream=algorithm):
         plan: dict[str, Any] = {
             "target": float(generator.uniform(0.1, 0.9)),
@@ -64,10 +76,10 @@ def _instances(algorithm: int, budget: Budget, cases: int):
 
 
 def _rising_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]:
-    """``low`` thresholds that few runs reach, then one that more reach, for a base.
+    """Shares on two sides: ``low`` thresholds that few runs reach, then one that more reach.
 
-    The first are reached e^epsilon times as often on the other side, the last e^epsilon
-    times as rarely.
+    On the other side the first ones are reached e^epsilon times as often, and the last one
+    e^epsilon times as rarely.
     """
     rare = 0.01
     first = np.append(np.full(low, rare), rare * math.exp(2.0 * epsilon))
@@ -75,10 +87,10 @@ def _rising_then_high(epsilon: float, low: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _worst(algorithm: int) -> Iterator[tuple[dict[str, Any], Any, PercentileTest]]:
-    """The theorems' own settings, where nearly all of epsilon_3 is spent.
+    """Pairs on which nearly all of epsilon_3 is spent, with the theorems' own settings.
 
-    With N so large the shares are as good as known, and their logarithms move by almost
-    all that the noise is made for.
+    Their N is so large that the shares are as good as known, and the logarithms of the shares move
+    by nearly as much as the noise is made for.
     """
     for slack, final, low in ((0.1, 1.0, 20), (0.02, 1.0, 20), (0.1, 0.3, 200)):
         plan: dict[str, Any] = {"base_epsilon": 0.9, "slack": slack}
@@ -122,8 +134,8 @@ def pure_4(
     sensitivity: Sensitivity = 1.2,
     final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
-    """For any N, Delta and bases, Algorithm 4 is purely (L/S) epsilon_3-DP, L = 2 log(1 + N/Delta):
-    the counts cannot lie further apart."""
+    """For any N, Delta and bases, Algorithm 4 is purely (L/S) epsilon_3-DP, L = 2 log(1 + N/Delta)
+    being the most by which the log-odds of two counts can differ."""
     return 2.0 * pure_of_search(
         samples=samples, shift=shift, sensitivity=sensitivity, final_epsilon=final_epsilon
     )
@@ -137,21 +149,19 @@ def pure_of_search(
     sensitivity: Sensitivity = 0.6,
     final_epsilon: FinalEpsilon = 1.0,
 ) -> float:
-    """For any N, Delta and base, Algorithm 5 is purely (L/S) epsilon_3-DP, L = log(1 + N/Delta).
-
-    (L/S) epsilon_3 with L = log(1 + N/Delta), how far two counts can lie apart.
-    """
+    """For any N, Delta and base, Algorithm 5 is purely (L/S) epsilon_3-DP, L = log(1 + N/Delta)
+    being the most by which the logarithms of two counts can differ."""
     return math.log1p(samples / shift) / sensitivity * final_epsilon
 
 
 def _small(algorithm: int, budget: Budget):
-    """Pairs with few samples and a small Delta, far outside the theorem's settings."""
+    """Cases with few samples and a small Delta, far from the theorem's settings."""
     for plan, pair, test, generator in _instances(algorithm, budget, 40):
         samples = int(generator.integers(1, 60))
         shift = float(10.0 ** generator.uniform(-0.5, 2.0))
         yield plan, pair, test._replace(samples=samples, shift=shift)
-    # As many queries as it takes to find the threshold's noise, none of which a run
-    # reaches, or which all runs reach.
+    # On one side no run reaches any of the first 60 queries, on the other all runs reach all of
+    # them. With so many queries the noise of the threshold is as good as known.
     plan: dict[str, Any] = {"base_epsilon": 0.1, "slack": 0.5, "final_epsilon": 1.0}
     four = algorithm == 4
     test = algorithm_4(queries=60, **plan) if four else algorithm_5(thresholds=60, **plan)
@@ -174,10 +184,14 @@ def any_counts(budget, algorithm):
 def coupling_failure(
     first: float, second: float, test: PercentileTest, sensitivity: float
 ) -> float:
-    """Chance that two coupled counts lie more than ``sensitivity`` apart in log Phi.
+    """The probability that two coupled counts lie more than ``sensitivity`` apart in log Phi.
 
-    The counts of N runs at shares ``first`` and ``second`` are made from one uniform
-    number by inversion.
+    Both are counts of N runs, and are made from one uniform number by inversion.
+
+    Args:
+      first, second: the shares on the two sides.
+      test: the settings, of which N and Delta are used.
+      sensitivity: S.
     """
     sides = [share_counts(test.samples, share) for share in (first, second)]
     ranks = [np.argsort(side.values) for side in sides]
@@ -215,10 +229,9 @@ def coupled(
     """For any N and Delta, Algorithm 4 is (epsilon_3, delta)-DP with delta the sum over queries of
     the chance that the two counts, coupled by inversion, lie more than S apart in log Phi.
 
-    Delta at epsilon_3: T times the chance that coupled counts lie S apart.
-
-    S is 2 (epsilon_1 + epsilon_0); p on the other side is the largest epsilon_1-close. With
-    the p of each query on both sides, T and p are theirs.
+    Returns this delta, with S = 2 (epsilon_1 + epsilon_0). By default there are T queries, all
+    with the share p on one side and the largest epsilon_1-close share on the other. If ``shares``
+    and ``others`` are given, they are the shares of each query, and ``queries`` is not used.
     """
     if (shares is None) != (others is None):
         raise InputError("shares and others belong together; give both, or neither")
@@ -244,8 +257,8 @@ def coupled(
 
 @coupled.bounds()
 def coupling_cases(budget):
-    # One run and next to no Delta: its result is as good as released, and epsilon_1 is
-    # far more than the answers may lose.
+    # With one run and hardly any Delta, the result of the run is as good as released, and its
+    # epsilon_1 is far more than the answers may spend.
     plan: dict[str, Any] = {"base_epsilon": 3.0, "slack": 0.05, "final_epsilon": 0.5}
     pair = np.array([0.5 * math.exp(-3.0)]), np.array([0.5])
     tried = [(plan, pair, algorithm_4(**plan)._replace(samples=1, shift=1e-60))]

@@ -1,4 +1,7 @@
-"""Liu & Talwar 2019, Theorem 4.4 (b) to (d): the shares around Algorithm 4's halt."""
+"""Claims of Liu & Talwar 2019, Theorem 4.4 (b) to (d): where Algorithm 4 halts.
+
+Phi(p) = (N p + Delta)/(N (1 - p) + Delta) are the odds of a share p after Delta is added.
+"""
 
 import math
 from typing import Annotated
@@ -58,7 +61,7 @@ def least_share_printed(
     """Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*) implies p >= (1/2)
     e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*, with N as printed.
 
-    Least share at which Algorithm 4 may halt last, outside rare noise.
+    Returns (1/2) e^(-epsilon_0) (beta/(T+1))^(6 S/epsilon_3) p*, the share at R = T.
     """
     test = algorithm_4(
         target=target,
@@ -82,11 +85,18 @@ def least_share():
 
 
 def _early_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
+    """The largest share at which a halt at query R = ``halt`` counts as too early.
+
+    It is (1/2) e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) p*; ``slack`` is epsilon_0.
+    """
     return math.exp(-slack) * (beta / (halt + 1.0)) ** test.exponent * test.target / 2.0
 
 
 def _implied_share(test: PercentileTest, beta: float, slack: float, halt: int) -> float:
-    """Least p with Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*)."""
+    """The least p with Phi(p) >= e^(-epsilon_0) (beta/(R+1))^(6 S/epsilon_3) Phi(p*).
+
+    ``slack`` is epsilon_0 and ``halt`` is R.
+    """
     level = test.exponent * math.log(beta / (halt + 1.0)) - slack
     return share_at(level + log_potential(test.target, test), test)
 
@@ -97,6 +107,7 @@ _PLAIN = grid(**{name: [each.default] for name, each in least_share_printed.para
 @least_share_printed.bounds_below(_PLAIN, corrected=False)
 @least_share.bounds_below(_PLAIN, random_plans(200, "queries", 20), tolerance=1e-12, corrected=True)
 def implied_shares(beta, slack, queries, corrected, **more):
+    """The least share that the bound on Phi implies, at R = 1 and at R = T."""
     test = algorithm_4(beta=beta, slack=slack, queries=queries, corrected=corrected, **more)
     first = _early_share(test, beta, slack, 1), _implied_share(test, beta, slack, 1)
     yield Judged(*first, f"halting at R=1, {beta=}, {slack=}, {queries=}, {more}")
@@ -124,12 +135,14 @@ def early():
     "LT-Thm4.4(c)-constant-printed", "Theorem 4.4(c), second bound", formula=beta_and_half_delta
 )
 def late_printed():
-    """Read for the queries before R: some i < R has p_i >= 1 - 1/(1 + (e^(epsilon_0)/(2 (1 - p*)))
-    ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta + delta/2."""
+    """If Theorem 4.4(c) is read for the queries before R, some i < R has p_i >= 1 - 1/(1 +
+    (e^(epsilon_0)/(2 (1 - p*))) ((R+1)/beta)^(6 S/epsilon_3)) with probability at most beta +
+    delta/2."""
 
 
 @late_printed.bounds(listed("target", 0.9, 0.95))
 def late_halts_printed(beta, delta, target):
+    """The exact probability that a query above the printed share is passed over at R = 1."""
     test = algorithm_4(
         target=target, beta=beta, slack=0.1, base_epsilon=0.01, final_epsilon=100.0, delta=delta
     )
@@ -157,10 +170,17 @@ _LONG = plans("queries", (0.5, 0.9, 0.05, 0.9, 12.0 * 0.95 / 30.0, 1e-6, 100))
 @early.bounds(*_NOISY, first=1, mirrored=False)
 @late.bounds(*_NOISY, _LONG, first=2, mirrored=True)
 def halts(target, beta, slack, queries, first, mirrored, **more):
-    """Every query low, or high: chances to pass at once, or to fail before the halt, added up.
+    """A bound on the probability of a bad halt: the sum over R of that of one bad test.
 
-    A query of share p fails at p* as one of share 1 - p passes at 1 - p*; shares near 1,
-    which float64 does not tell from 1, are small ones then.
+    For an early halt it is the test at R that passes at a low share; for a late halt it is a
+    test before R that fails at a high share (``mirrored``). A query of share p fails at p* as one
+    of share 1 - p passes at 1 - p*. So high shares, which float64 does not tell from 1, are
+    computed as low ones.
+
+    Args:
+      target, beta, slack, queries, **more: settings of ``algorithm_4``.
+      first: the least R at which such a halt is possible.
+      mirrored: whether the halt is late.
     """
     aim = 1.0 - target if mirrored else target
     test = algorithm_4(target=aim, beta=beta, slack=slack, queries=queries, **more, corrected=True)
@@ -232,6 +252,7 @@ def far(*, beta: Beta = 0.1, delta: Delta = 1e-3, queries: Queries = 10) -> floa
 
 @far_printed.bounds(listed("queries", 10, 2))
 def far_passing(beta, delta, queries):
+    """The exact probability that a query that all samples pass is answered 'above'."""
     test = algorithm_4(beta=beta, delta=delta, queries=queries)
     law = halting_law([always_level(test)], test.query_scale, test.threshold_scale)
     return float(law[0]), "one query with p=1"
@@ -242,6 +263,7 @@ def far_passing(beta, delta, queries):
     random_plans(25, "queries", 20),
 )
 def far_failing(beta, slack, **more):
+    """The exact probability that a query with the least Phi of the statement fails its test."""
     test = algorithm_4(beta=beta, slack=slack, **more, corrected=True)
     height = slack - test.exponent * math.log(beta)
     share = share_at(height + log_potential(test.target, test), test)

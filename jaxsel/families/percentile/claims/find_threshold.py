@@ -1,4 +1,7 @@
-"""Liu & Talwar 2019, Theorem 4.6 (b) and (c): the threshold that Algorithm 5 finds."""
+"""Claims of Liu & Talwar 2019, Theorem 4.6 (b) and (c): the threshold that Algorithm 5 finds.
+
+Of a base's scores, tau* is the level that a run reaches with probability p*.
+"""
 
 import math
 
@@ -61,11 +64,12 @@ def low_by_shift():
 
 
 def _grid(thresholds: int) -> np.ndarray:
+    """The paper's thresholds, written out here and not taken from what runs."""
     return 1.0 - np.arange(thresholds) / (thresholds - 1.0)
 
 
 def _point_law(score: float, test: PercentileTest, thresholds: int) -> np.ndarray:
-    """Law of the threshold found if every score is ``score``; none found comes last."""
+    """The exact law of the threshold found if every run scores ``score``; none found comes last."""
     shares = [float(threshold <= score) for threshold in _grid(thresholds)]
     levels = [float(algorithm_5_levels(share, test)[0][0]) for share in shares]
     return halting_law(levels, test.query_scale, test.threshold_scale)
@@ -76,12 +80,14 @@ _PLANS = demanding_plans("thresholds"), random_plans(20, "thresholds", 12)
 
 @low_printed.bounds(listed("score", 0.749))
 def one_score(beta, delta, thresholds, score):
+    """The exact probability of a threshold at or below tau* - 1/R, if all scores are equal."""
     test = algorithm_5(beta=beta, delta=delta, thresholds=thresholds)
     missed = _grid(thresholds) <= score - 1.0 / thresholds
     return float(_point_law(score, test, thresholds)[:-1][missed].sum())
 
 
 def _scored(budget):
+    """Points with settings of Algorithm 5 and with the score that every run has."""
     generator = np.random.default_rng(budget.seed)
     yield {"beta": 0.1, "delta": 1e-3, "thresholds": 5, "score": 0.749}
     for plan in random_plans(60, "thresholds", 12)(budget):
@@ -90,6 +96,11 @@ def _scored(budget):
 
 @low.bounds(_scored, *_PLANS, tolerance=1e-12)
 def any_score(thresholds, score=None, **more):
+    """The exact probability that the threshold found is too low, if all scores are ``score``.
+
+    Without a score it is the probability that the test at a share of p* fails, which bounds that
+    of too low a threshold for any scores.
+    """
     test = algorithm_5(thresholds=thresholds, **more, corrected=True)
     if score is None:
         # The first threshold below tau* fails; no base law makes that likelier.
@@ -101,7 +112,7 @@ def any_score(thresholds, score=None, **more):
 @low_by_shift.bounds(plans("thresholds", (0.01, 1e-4, 0.05, 0.99, 1e4, 1e-6, 3)))
 def small_shift(**plan):
     test = algorithm_5(**plan)
-    # Scores 0.6 with probability p* and 0 else: tau* = 0.6, thresholds 1, 0.5, 0.
+    # The score is 0.6 with probability p*, else 0, so that tau* = 0.6; thresholds are 1, 0.5, 0.
     rows = [algorithm_5_levels(share, test) for share in (0.0, test.target, 1.0)]
     law = halting_law(
         [levels for levels, _ in rows],
@@ -116,13 +127,13 @@ def small_shift(**plan):
 
 
 def _least_expected(corrected: bool):
+    """The formula of Delta at beta = 0.1, R = 5, delta = 0.001 and p* = 1/2."""
+
     def least(
         *, slack: Slack = 0.95, base_epsilon: BaseEpsilon = 0.1, final_epsilon: FinalEpsilon = 1.0
     ) -> float:
-        """Least expected number of samples that reach the found threshold: Delta.
-
-        At beta = 0.1, R = 5, delta = 0.001, p* = 1/2.
-        """
+        """Returns Delta, which the expected number of samples that reach the threshold found is
+        claimed to be at least, at beta = 0.1, R = 5, delta = 0.001 and p* = 1/2."""
         return algorithm_5(
             slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
         ).shift
@@ -138,9 +149,9 @@ def _least_expected(corrected: bool):
     "together with 0.26 beta, and hardly any of delta/2 is used (LT-Thm4.6-step-F3)",
 )
 def early():
-    """With a = max(3, 2 e^(epsilon_0/2)) for 3 in N and Delta as in LT-E6, P[p(tau) <=
-    (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the threshold tau
-    of Algorithm 5."""
+    """With a = max(3, 2 e^(epsilon_0/2)) in place of the factor 3 of N, and Delta as in LT-E6,
+    P[p(tau) <= (e^(-epsilon_0/2)/a) (beta^2/(R+1))^(6 S/epsilon_3) p*] <= beta + delta/2 for the
+    threshold tau of Algorithm 5."""
 
 
 @early.bounds(listed("beta delta slack thresholds", (0.1, 1e-3, 0.95, 5)), *_PLANS)
@@ -165,6 +176,7 @@ def expected():
 
 
 def _slack(generator):
+    """Random epsilon_0, epsilon_1 and epsilon_3."""
     slack, base = generator.uniform(0.01, 0.99, 2).tolist()
     final = float(generator.uniform(0.2, 50.0))
     return slack, base, final
@@ -178,6 +190,7 @@ _SLACKS = listed("slack base_epsilon final_epsilon", (0.95, 0.1, 1.0), (0.85, 0.
     _SLACKS, drawn("slack base_epsilon final_epsilon", _slack, 200), corrected=True
 )
 def expected_samples(slack, base_epsilon, final_epsilon, corrected):
+    """The expected number of samples at the threshold found, outside the failure events."""
     test = algorithm_5(
         slack=slack, base_epsilon=base_epsilon, final_epsilon=final_epsilon, corrected=corrected
     )

@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Theorem 1.5: the online algorithm."""
+"""Claims of Liu & Talwar 2019, Theorem 1.5: Algorithm 4 as an online algorithm."""
 
 import math
 
@@ -14,9 +14,9 @@ from jaxsel.language.papers import LT
 
 
 def rescaled(*, target=0.5, beta=0.1, slack=0.1, base_epsilon=0.1, final_epsilon=1.0, **more):
-    """Settings of Algorithm 4, corrected, whose target is lower than p*, as in LT-Thm1.5(a).
+    """Settings of Algorithm 4, corrected, with the lower target of LT-Thm1.5(a) in place of p*.
 
-    It is e^(-epsilon_0) beta^(12 (epsilon_0 + epsilon_1)/epsilon_3) p*/3.
+    This target is e^(-epsilon_0) beta^(12 (epsilon_0 + epsilon_1)/epsilon_3) p*/3.
 
     Args:
       target: p*.
@@ -33,6 +33,7 @@ def rescaled(*, target=0.5, beta=0.1, slack=0.1, base_epsilon=0.1, final_epsilon
 
 
 def _passing(share: float, test: PercentileTest) -> float:
+    """The exact probability that one test of Algorithm 4 passes at a share."""
     counts = share_counts(test.samples, share)
     level = np.log(counts.values + test.shift) - np.log(counts.failures + test.shift)
     fall = log_potential(test.target, test) - level
@@ -41,6 +42,7 @@ def _passing(share: float, test: PercentileTest) -> float:
 
 
 def _plan(generator):
+    """Random p*, beta, epsilon_0, epsilon_1, epsilon_3, delta and T."""
     base, slack = generator.uniform(0.05, 0.9, 2).tolist()
     return (
         float(generator.uniform(0.05, 0.95)),
@@ -56,7 +58,7 @@ def _plan(generator):
 @LT.utility("LT-Thm1.5(a)-printed", "Theorem 1.5(a)", formula=beta_itself)
 def first_printed():
     """If query i has P[score >= tau_i] >= p*, the sparse vector outputs i with probability at least
-    1 - beta (here: fails to with at most beta)."""
+    1 - beta (compared: the probability that it does not, with beta)."""
 
 
 @first_printed.bounds(listed("beta queries", (0.1, 2), (0.1, 5)))
@@ -76,8 +78,9 @@ def first_only(beta, queries):
     "beta/2, and Delta is so large that hardly any of delta/2 is used (LT-Thm4.4-step-F3)",
 )
 def first():
-    """Algorithm 4 at e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 for p*, N and Delta as corrected: if
-    p_i >= p*, it halts at some j <= i except with probability beta + delta/2."""
+    """With the target e^(-epsilon_0) beta^(6 S/epsilon_3) p*/3 in place of p*, and with N and Delta
+    as corrected, Algorithm 4 halts at some j <= i, if p_i >= p*, except with probability beta +
+    delta/2."""
 
 
 _PLANS = drawn("target beta slack base_epsilon final_epsilon delta queries", _plan, 60)
@@ -100,13 +103,14 @@ def far_query(target, **more):
     "them together with 0.26 beta, and hardly any of delta/2 is used (LT-Thm4.4-step-F3)",
 )
 def low():
-    """The same halts at some R with p_R below (e^(-2 epsilon_0)/6) (beta^2/(T+1))^(6 S/epsilon_3)
-    p* with probability at most beta + delta/2; the exponent is 12 (epsilon_1 +
-    epsilon_0)/epsilon_3."""
+    """With the target of LT-Thm1.5(a), Algorithm 4 halts at some R with p_R below (e^(-2
+    epsilon_0)/6) (beta^2/(T+1))^(6 S/epsilon_3) p* with probability at most beta + delta/2; the
+    exponent is 12 (epsilon_1 + epsilon_0)/epsilon_3."""
 
 
 @low.bounds(_DEMANDING, _PLANS)
 def low_queries(beta, queries, slack, target, **more):
+    """A bound on the probability of halting at one of T queries with the low share."""
     test = rescaled(target=target, beta=beta, slack=slack, queries=queries, **more)
     power = (beta**2 / (queries + 1.0)) ** test.exponent
     return queries * _passing(math.exp(-2.0 * slack) * power * target / 6.0, test)

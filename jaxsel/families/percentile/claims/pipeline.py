@@ -1,4 +1,8 @@
-"""Liu & Talwar 2019, Theorem 4.7 (1.4), (b) and (c): quality and number of runs."""
+"""Claims of Liu & Talwar 2019, Theorem 4.7 (1.4), (b) and (c): quality and number of runs.
+
+The pipeline is Algorithm 5, which finds a threshold, and then Algorithm 1, which draws until a run
+reaches it.
+"""
 
 import math
 from typing import Annotated, Any
@@ -25,6 +29,7 @@ _CALL_CONSTANT = 250.0
 
 
 def random_plan(generator: np.random.Generator) -> dict[str, Any]:
+    """Random arguments of ``pipeline_laws.pipeline``, by name."""
     return {
         "base_epsilon": float(generator.uniform(0.05, 0.6)),
         "slack": float(generator.uniform(0.2, 1.0)),
@@ -46,8 +51,8 @@ def random_plan(generator: np.random.Generator) -> dict[str, Any]:
     "(beta/4)^3/6 at most, which is below 0.081 beta",
 )
 def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5) -> float:
-    """With everything at beta/4 the release scores below tau* - 1/(R-1), tau* the best of the
-    candidates' medians, with probability at most beta + delta/R."""
+    """With Algorithms 5 and 1 both at beta/4, the release scores below tau* - 1/(R-1), tau* being
+    the best of the candidates' medians, with probability at most beta + delta/R."""
     return beta + delta / thresholds
 
 
@@ -59,8 +64,8 @@ def quality(*, beta: Beta = 0.1, delta: Delta = 1e-6, thresholds: Thresholds = 5
     "which is below beta/2",
 )
 def quality_sharp():
-    """So it is with Algorithm 5 at beta itself, whose exact failure is of order beta^(3/2), and
-    gamma = p_1 beta/4."""
+    """With Algorithm 5 at beta itself, whose exact failure is of order beta^(3/2), and gamma = p_1
+    beta/4, the release scores below tau* - 1/(R-1) with probability at most beta + delta/R."""
 
 
 @LT.utility("LT-Thm4.7-nothing", "Theorem 4.7 (Theorem 1.4), corrected", erratum="LT-E10")
@@ -82,9 +87,18 @@ def added_up():
 
 
 def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
-    """Outcome laws of K candidates: scores, their mixture, and the best median.
+    """Random laws of the scores of K candidates, whose best score is very rare.
 
-    A few tiny chances of high scores, near what the thresholds may just notice.
+    It is about as rare as the rarest scores that a threshold may still notice.
+
+    Args:
+      generator: draws the laws.
+      count: K.
+      settings: of the pipeline, whose p_1 says what is noticed.
+
+    Returns:
+      The possible scores and the law of a random candidate's, both Float["5"], and the best
+      median of all candidates.
     """
     size = 5
     scores = np.sort(generator.uniform(0.0, 1.0, size))[::-1]
@@ -97,6 +111,7 @@ def _candidates(generator: np.random.Generator, count: int, settings: Pipeline):
 
 
 def _releases(budget: Budget, reading: str):
+    """Random cases: (arguments, scores, best median, exact law of the release, text)."""
     for generator in budget.draws(30):
         plan = random_plan(generator)
         plan["slack"] = float(generator.uniform(0.5, 1.0))
@@ -138,13 +153,15 @@ def no_release(budget):
 
 @added_up.bounds()
 def parts(budget):
-    """The exact Laplace tails behind the failures, at their worst, added up."""
+    """The sum of all failures: exact tails of the Laplace noises at the worst shares, plus the
+    parts of delta that are allowed for the counts."""
     generator = np.random.default_rng(budget.seed)
     plans = [random_plan(generator) for _ in range(min(budget.cases, 100))]
     for plan in [*plans, plans[0] | {"beta": 0.5, "thresholds": 2}]:
         beta, delta, count = plan["beta"], plan["delta"], plan["thresholds"]
         half = plan["slack"] / 2.0
-        # In units of the threshold noise the tests fail at 3 log(1/x), whatever S is.
+        # A test errs if noise exceeds 3 log(1/x) scales of the threshold noise, whatever S is; x
+        # is beta/(R+1) for halting too early, beta for missing the far threshold.
         low = 3.0 * math.log((count + 1.0) / beta)
         early = count * float(laplace_difference_tail(low, 2.0, 1.0)) + delta / 2.0
         far = 3.0 * math.log(1.0 / beta)
@@ -183,9 +200,8 @@ def calls_printed(
     """The number of runs is at most a constant times K ((R+1)/beta^2)^(6 + 12 epsilon_1/epsilon_0)
     (log(R/delta)/epsilon_0^2 + log(1/epsilon_0)/beta), for epsilon_0 up to 1 (in logarithms).
 
-    Natural logarithm of what Theorem 4.7(c) allows at epsilon_0 = 1.
-
-    epsilon_1 = 0.1, delta = 1e-6, R = 5 and K = 1.
+    Returns the natural logarithm of this number at epsilon_0 = 1, epsilon_1 = 0.1, delta = 1e-6,
+    R = 5 and K = 1.
     """
     power = 7.2 * (math.log(6.0) - 2.0 * math.log(beta))
     searching = math.log(5.0 / 1e-6)  # and log(1/epsilon_0)/beta is 0

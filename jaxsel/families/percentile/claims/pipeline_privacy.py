@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Theorem 4.7 (1.4), (a): privacy of Algorithms 5 and 1 in a row."""
+"""Claims of Liu & Talwar 2019, Theorem 4.7 (1.4), (a): privacy of Algorithm 5, then Algorithm 1."""
 
 import math
 from typing import Any
@@ -20,14 +20,18 @@ from jaxsel.language.papers import LT
     "LT-Thm4.7(a)", "Theorem 4.7 (Theorem 1.4)(a), corrected", Relation.BASE, erratum="LT-E10"
 )
 def approximate(*, base_epsilon: BaseEpsilon = 0.5, slack: FullSlack = 0.5) -> float:
-    """Algorithm 5 with epsilon_3 = epsilon_0/2, then Algorithm 1 at the threshold found with slack
-    epsilon_0/2, over a base that is epsilon_1-DP, is (2 epsilon_1 + epsilon_0, delta)-DP, whatever
-    N and gamma are (compared: epsilon, with the exact one at delta)."""
+    """Over a base that is epsilon_1-DP, Algorithm 5 with epsilon_3 = epsilon_0/2 and then Algorithm
+    1, at the threshold found and with slack epsilon_0/2, are (2 epsilon_1 + epsilon_0, delta)-DP
+    together, whatever N and gamma are (compared: epsilon, with the exact one at delta)."""
     return 2.0 * base_epsilon + slack
 
 
 def _outcomes(generator: np.random.Generator, epsilon: float):
-    """Scores and an epsilon-close pair of laws, no outcome of which is very rare."""
+    """Random scores and an epsilon-close pair of their laws, in which no outcome is very rare.
+
+    Returns:
+      Three Float["outcomes"]: the scores, and the law on either side.
+    """
     size = int(generator.integers(2, 6))
     laws = random_pure_pair(generator, size, epsilon, 1.0)
     scores = np.append(generator.uniform(0.0, 1.0, size - 1), 0.0)
@@ -35,14 +39,21 @@ def _outcomes(generator: np.random.Generator, epsilon: float):
 
 
 def _worst(epsilon: float):
-    """Two outcomes above the found threshold that move against each other."""
+    """Scores and a pair of laws whose two upper outcomes move against each other, as ``_outcomes``.
+
+    Both outcomes are above the threshold that is found.
+    """
     high = 0.5 / (1.0 + math.exp(epsilon))
     laws = pairs.three_outcome(epsilon, high, 1e-3)
     return np.array([1.0, 0.5, 0.0]), *laws
 
 
 def _privacy_instances(budget: Budget):
-    """The theorem's settings, and others in which few samples make all matter."""
+    """Cases with the theorem's settings, and with few samples, where all of them matter.
+
+    Yields:
+      (arguments of ``pipeline``, its settings, (scores, law, neighbour's law), generator).
+    """
     for base, slack in ((0.6, 0.2), (2.0, 1.0)):
         plan: dict[str, Any] = {"base_epsilon": base, "slack": slack}
         plan |= {"beta": 0.5, "delta": 1e-9}
@@ -74,8 +85,9 @@ def pure(
     samples: Samples = 50,
     shift: Shift = 8.0,
 ) -> float:
-    """For any N and Delta the same is purely ((L/S) epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP,
-    with L = log(1 + N/Delta) and S = epsilon_1 + epsilon_0/2."""
+    """For any N and Delta, Algorithm 5 and then Algorithm 1, as in LT-Thm4.7(a), are purely ((L/S)
+    epsilon_0/2 + 2 epsilon_1 + epsilon_0/2)-DP together, with L = log(1 + N/Delta) and S =
+    epsilon_1 + epsilon_0/2."""
     half = slack / 2.0
     search = pure_of_search(
         samples=samples, shift=shift, sensitivity=base_epsilon + half, final_epsilon=half
@@ -86,7 +98,11 @@ def pure(
 @approximate.bounds(few=False)
 @pure.bounds(few=True)
 def in_a_row(budget, few):
-    """The two in a row, with the samples and Delta of the settings, or with few of both."""
+    """The exact privacy of Algorithm 5 and then Algorithm 1.
+
+    ``few`` takes few samples and a small Delta, and the pure epsilon; otherwise they are those of
+    the settings, and it is the epsilon at delta.
+    """
     for plan, settings, (scores, first, second), generator in _privacy_instances(budget):
         point = {name: plan[name] for name in ("base_epsilon", "slack")}
         if few:

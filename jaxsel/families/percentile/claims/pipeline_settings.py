@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Theorem 4.7: what Algorithms 5 and 1 may each spend."""
+"""Claims of Liu & Talwar 2019, Theorem 4.7: how Algorithms 5 and 1 divide epsilon and beta."""
 
 import math
 from collections.abc import Iterator
@@ -39,6 +39,7 @@ def exponent():
 
 
 def _settings(budget):
+    """Points with epsilon_1 and epsilon_0, fixed and random."""
     random = uniform(50, base_epsilon=(0.01, 1.0), slack=(0.01, 1.0))
     return [{"base_epsilon": 0.5, "slack": 0.5}, *random(budget)]
 
@@ -55,10 +56,11 @@ def six_shares(base_epsilon, slack):
     return 6.0 * (base_epsilon + slack) / slack
 
 
-# What ``pipeline`` sets, read from the noise and the draws that it asks for.
+# The next checks read from the noise and the number of draws what ``pipeline`` really spends.
 
 
 def _as_shipped(budget: Budget) -> Iterator[tuple[dict[str, Any], Pipeline, str]]:
+    """Cases of what runs: (epsilon_1 and epsilon_0 by name, settings, reading)."""
     for number, point in enumerate(_settings(budget)):
         plan: dict[str, Any] = point | {"slack": max(point["slack"], point["base_epsilon"] / 2)}
         reading = READINGS[number % len(READINGS)]
@@ -103,7 +105,7 @@ _CHANCES = uniform(200, beta=(1e-6, 0.999), delta=(1e-6, 0.999), slack=(1e-6, 0.
 @failure_printed.bounds(_AT_TENTH, share=1.0)
 @failure.bounds(_AT_TENTH, _CHANCES, share=0.25)
 def added_up(beta, delta, slack, share):
-    """The failures if that share of beta is used."""
+    """The sum of all failures if both algorithms run at this share of beta; slack is epsilon_0."""
     beta = share * beta
     early = beta + delta / 2.0  # Theorem 4.6(b)
     gave_up = (1.0 + slack / 4.0) * beta  # Theorem 3.1(e), gamma = p_1 beta

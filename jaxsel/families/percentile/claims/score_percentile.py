@@ -1,4 +1,4 @@
-"""Liu & Talwar 2019, Appendix B.3: releasing a percentile of the scores."""
+"""Claims of Liu & Talwar 2019, Appendix B.3: releasing a percentile of scores is not private."""
 
 import itertools
 import math
@@ -18,7 +18,13 @@ from jaxsel.language.papers import LT
 
 
 def _percentile_loss(shift: float, count: int, rank) -> float:
-    """log ratio of the chances to release the worse model."""
+    """The privacy loss of releasing the worse of two models, whose probabilities are swapped.
+
+    Args:
+      shift: e, where the models have probabilities (1 +- e)/2.
+      count: N.
+      rank: "median" or "random".
+    """
     sides = pairs.bernoulli((1.0 + shift) / 2.0, (1.0 - shift) / 2.0)
     first, second = (percentile_law(side, count, rank)[1] for side in sides)
     return math.log(second / first)
@@ -32,8 +38,8 @@ def _percentile_loss(shift: float, count: int, rank) -> float:
     correction="The loss grows in proportion to N: LT-B.3, LT-B.3-random-rank.",
 )
 def hope(*, epsilon: Annotated[float, positive("of one run")] = 0.2) -> float:
-    """Releasing the run of median score, or of a random rank up to it, of N runs, each epsilon-DP,
-    costs at most 3 epsilon, as random stopping does."""
+    """It costs at most 3 epsilon, as random stopping does, to release the run of median score of N
+    runs that are epsilon-DP each, or the run of a random rank up to it."""
     return 3.0 * epsilon
 
 
@@ -53,12 +59,14 @@ def median(*, shift: Lead = 0.1, count: Count = 101) -> float:
 
 @LT.privacy("LT-B.3-random-rank", "Appendix B.3, last sentence", Relation.BASE)
 def random_rank(*, shift: Lead = 0.1, count: Count = 101) -> float:
-    """The same with the k-th best of N runs, k uniform on 1 to ceil(N/2): at least (N/2)
-    log(1/(1-e^2)) + log(e N/(N+1)), without bound."""
+    """With two models of probabilities (1 +- e)/2, swapped on the neighbour, releasing the k-th
+    best of N runs, k uniform on 1 to ceil(N/2), loses at least (N/2) log(1/(1-e^2)) + log(e
+    N/(N+1)), without bound."""
     return random_rank_loss_lower(count, shift)
 
 
 def _setting(generator):
+    """Random e and N."""
     shift = float(generator.uniform(0.01, 0.7))
     return shift, int(generator.integers(1, 400))
 
@@ -70,6 +78,7 @@ _SETTINGS = (
 
 
 def _odd(budget):
+    """The same settings, with even numbers of runs made odd."""
     for point in itertools.chain.from_iterable(points(budget) for points in _SETTINGS):
         yield point | {"count": point["count"] + (point["count"] % 2 == 0)}
 

@@ -1,6 +1,7 @@
-"""One noisy test of Liu & Talwar 2019, Algorithms 3 to 5, by itself: its exact chances.
+"""The exact probability that a single noisy test of Liu & Talwar 2019, Algorithms 3 to 5, passes.
 
-Sums over streams of queries are bounded by them, which covers every stream.
+What happens to any stream of queries is bounded by a sum of such probabilities, so that claims
+about all streams are checked by single tests.
 """
 
 import math
@@ -12,21 +13,22 @@ from jaxsel.families.percentile.settings import PercentileTest, log_potential
 from jaxsel.families.sparse_vector.halting_law import Counts, laplace_difference_tail
 from jaxsel.language.checking import Points, drawn, listed
 
-# With threshold noise of scale 1 Algorithm 3 has query noise of scale 2, and a factor
-# x^(12 epsilon_1/epsilon_3) in Phi is 3 log x noise scales, whatever the epsilons are.
+# Scales of the noise on a query and on the threshold in Algorithm 3, in units of the second. In
+# these units a factor x^(12 epsilon_1/epsilon_3) in Phi is 3 log x, whatever the epsilons are.
 SCALES = (2.0, 1.0)
 
 
 def level(ratio: float) -> float:
-    """The level of a query of potential ratio^(12 epsilon_1/epsilon_3) Phi(p*), above that of p*.
+    """How far a query with odds ratio^(12 epsilon_1/epsilon_3) Phi(p*) lies above the threshold.
 
-    In scales of the threshold noise it is 3 log(ratio), whatever the epsilons of Algorithm 3 are.
+    It is the difference of log-odds in scales of the threshold noise, 3 log(ratio), whatever the
+    epsilons of Algorithm 3 are.
     """
     return 3.0 * math.log(ratio)
 
 
 def always_level(test: PercentileTest) -> float:
-    """The noiseless value minus the threshold, for a query that every sample passes."""
+    """Algorithm 4's noiseless log-odds minus the target's, for a query that every sample passes."""
     return log_potential(1.0, test) - log_potential(test.target, test)
 
 

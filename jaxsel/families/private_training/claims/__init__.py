@@ -1,1 +1,1 @@
-"""What is claimed of DP-SGD and of a search, put to the test on what runs."""
+"""Claims on DP-SGD, on searches and on objective perturbation, checked on what runs."""

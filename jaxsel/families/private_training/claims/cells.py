@@ -1,4 +1,4 @@
-"""Samples against an exact law: tallies at its quantiles, with exact limits."""
+"""Cases that compare samples with an exact law, by exact confidence limits of counts."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,12 +8,17 @@ import numpy as np
 from jaxsel.host.intervals import clopper_pearson
 from jaxsel.language.checking import Judged
 
-# Cumulative probabilities up to which is tallied.
+# Cumulative probabilities of the exact law at which samples are counted.
 _LEVELS = (0.002, 0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98, 0.998)
 
 
 def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
-    """The least places at which ``cdf`` is at least the levels, by bisection from above."""
+    """The quantiles of a law at ``_LEVELS``, by bisection: the least x with cdf(x) >= level.
+
+    Args:
+      cdf: the distribution function, of an array of places.
+      low, high: places below and above all quantiles.
+    """
     lower, upper = (np.full(len(_LEVELS), end) for end in (low, high))
     for _ in range(60):
         middle = (lower + upper) / 2.0
@@ -23,7 +28,11 @@ def _quantiles(cdf: Callable, low: float, high: float) -> np.ndarray:
 
 
 def _limits(counts: np.ndarray, total: int, confidence: float) -> Iterator[tuple[float, float]]:
-    """Lower and upper limit of each count's chance, all with the confidence."""
+    """Confidence limits (low, high) of the probability behind each count.
+
+    All limits hold together with the confidence, by Bonferroni's inequality. ``total`` is the
+    number of samples.
+    """
     found = clopper_pearson(counts, total, 1.0 - (1.0 - confidence) / counts.size)
     yield from zip(*(limit.tolist() for limit in found), strict=True)
 
@@ -31,7 +40,7 @@ def _limits(counts: np.ndarray, total: int, confidence: float) -> Iterator[tuple
 def tally_cases(
     counts: np.ndarray, total: int, confidence: float, points: list[dict[str, Any]], where: str
 ) -> Iterator[Any]:
-    """Cases that the probability claimed at each point lies between its confidence limits.
+    """Cases that the claimed probability of each event lies between its confidence limits.
 
     Args:
       counts: Int["points"], how many of the samples are in the event of each point.
@@ -71,15 +80,16 @@ def known_cases(
 def law_cases(
     samples: np.ndarray, cdf: Callable, confidence: float, name: str, where: str, **point: Any
 ) -> Iterator[Any]:
-    """Cases that the claimed distribution function agrees with the samples, at ten quantiles.
+    """Cases that the claimed distribution function agrees with samples at ten quantiles.
 
-    At each, the claimed probability lies between the confidence limits of the samples' frequency.
+    At each quantile the claimed probability must lie between the confidence limits of the share of
+    samples up to there.
 
     Args:
       samples: Float64["samples"].
-      cdf: their distribution function, by which the quantiles are placed.
+      cdf: their exact distribution function, which says where the quantiles are.
       confidence: of all limits together.
-      name: of the claim's parameter that takes the quantile.
+      name: name of the claim's parameter that takes the quantile.
       where: appended to the description of every case.
       **point: the claim's other parameters.
     """

@@ -1,6 +1,7 @@
-"""Objective perturbation of generalised linear models: its law, and what is proved of it.
+"""Claims on objective perturbation of generalised linear models: its law and its privacy.
 
-The proofs stand in docs/objective-perturbation.md.
+The proofs stand in docs/objective-perturbation.md. All checks have records on the line, where the
+law of the minimum is known exactly. The stiffness is the squared feature norm over lambda.
 """
 
 import functools
@@ -28,6 +29,15 @@ _GAP = number("2 tolerance/(lambda output noise)", at_least=1e-3, at_most=10.0)
 
 @functools.lru_cache(maxsize=256)
 def _epsilon(loss: str, noise: float, stiffness: float, delta: float, gap: float = 0.0) -> float:
+    """The epsilon at delta by ``objective_privacy.guarantee``, for a feature norm and slope of 1.
+
+    Args:
+      loss: "logistic" or "huber".
+      noise: noise multiplier of the linear term.
+      stiffness: 1/lambda.
+      delta: of (epsilon, delta).
+      gap: 2 tolerance/(lambda output noise); 0 for the exact minimum.
+    """
     base = guarantee(
         Settings(loss, noise, 1.0 / stiffness, 1.0, 1.0, gap / (2.0 * stiffness), float(gap > 0.0))
     )
@@ -38,11 +48,11 @@ def _epsilon(loss: str, noise: float, stiffness: float, delta: float, gap: float
 def logistic(
     *, noise_multiplier: LinearNoise = 1.0, stiffness: Stiffness = 10.0, delta: Delta = 1e-6
 ) -> float:
-    """The exact minimum of objective perturbation with the logistic loss is as private as loss mu
-    w + mu^2/2, w normal, says for a record added, and as the largest p mu w + p^2 mu^2/2 + log(1 +
-    p (1 - p) s) over p in [0, 1] says for one removed, mu being 1/noise and s the stiffness.
+    """With the logistic loss, the privacy loss of the exact minimum of objective perturbation is at
+    most mu w + mu^2/2 for a record added, and at most the largest p mu w + p^2 mu^2/2 + log(1 + p
+    (1 - p) s) over p in [0, 1] for one removed, with w normal, mu = 1/noise and s the stiffness.
 
-    Epsilon at delta, in both directions.
+    Returns the epsilon at delta that covers both directions.
     """
     return _epsilon("logistic", noise_multiplier, stiffness, delta)
 
@@ -51,11 +61,12 @@ def logistic(
 def linear(
     *, noise_multiplier: LinearNoise = 1.0, stiffness: Stiffness = 1.0, delta: Delta = 1e-6
 ) -> float:
-    """The exact minimum of objective perturbation with squared residuals that are linear beyond a
-    slope is as private as loss mu |w| + mu^2/2, w normal, says for a record added, and as
-    max(0, mu w + mu^2/2) + log(1 + s) says for one removed.
+    """With squared residuals that are linear beyond a slope, the privacy loss of the exact minimum
+    of objective perturbation is at most mu |w| + mu^2/2 for a record added, and at most
+    max(0, mu w + mu^2/2) + log(1 + s) for one removed, with w normal, mu = 1/noise and s the
+    stiffness.
 
-    Epsilon at delta, in both directions.
+    Returns the epsilon at delta that covers both directions.
     """
     return _epsilon("huber", noise_multiplier, stiffness, delta)
 
@@ -64,7 +75,10 @@ _TINY = 1e-4
 
 
 def pushed(shift: float) -> laws.Line:
-    """So many records of a tiny feature that the gradient moves by ``shift``, and hardly bends."""
+    """So many records with a tiny feature that they add ``shift`` to the gradient near 0.
+
+    As the feature is tiny, what they add hardly depends on the parameter.
+    """
     count = round(2.0 * abs(shift) / _TINY)
     return laws.line((_TINY, -np.sign(shift) or 1.0, count))
 
@@ -110,11 +124,11 @@ def approximate(
     gap: Annotated[float, _GAP] = 0.5,
     delta: Delta = 1e-6,
 ) -> float:
-    """A point at which the gradient is no longer than the tolerance, released with normal noise,
-    costs no more than the exact minimum and a Gaussian release whose noise multiplier is the
-    inverse of the gap, one after the other.
+    """To release a point at which the gradient's norm is at most the tolerance, with normal noise,
+    costs no more than to release the exact minimum and then to make a Gaussian release whose noise
+    multiplier is the inverse of the gap.
 
-    Epsilon at delta, in both directions.
+    Returns the epsilon at delta that covers both directions.
     """
     return _epsilon(loss, noise_multiplier, stiffness, delta, gap)
 
@@ -127,8 +141,9 @@ def approximate_cases(budget):
         ("logistic", 1.0, 1.0, 1.0, 1e-3),
         ("huber", 2.0, 1.0, 0.5, 1e-4),
     ):
-        # Where the slope is 1 throughout, the minimum is normal, too, and the shifts add up
-        # best if their squares are in the proportion of the variances.
+        # Where the slope of the added record is 1 throughout, the minimum is normal, too. The
+        # shifts of minimum and output cost most together if they are in the proportion of the
+        # variances of their noises.
         output_noise = noise * stiffness * gap * noise
         step = gap * output_noise / 2.0
         fewer = pushed(30.0 * noise) if loss == "logistic" else laws.line()
@@ -157,10 +172,10 @@ def below(
     targets: Annotated[Any, numbers("of each kind, or of all")] = 1.0,
     counts: Annotated[Any, numbers("records of each kind, or of all", at_least=0.0)] = 1.0,
 ) -> float:
-    """On the line, the solver's minimum is at most t with the normal probability of the gradient
-    at t over the noise.
+    """For records on the line, the probability that the solver's minimum is at most t is the normal
+    distribution function of the gradient at t over the noise.
 
-    P[minimum <= t]; of one record (1, 1) unless told otherwise.
+    Returns P[minimum <= t]; by default there is one record, with feature 1 and target 1.
     """
     try:
         records = laws.Line(*np.broadcast_arrays(features, targets, counts))
@@ -170,6 +185,7 @@ def below(
 
 
 def _solved(records: laws.Line, settings: Settings, trials: int, seed: int) -> Iterator[float]:
+    """The parameters that the solver releases in ``trials`` runs on the same records."""
     from jaxsel.training.objective_perturbation import release
 
     counts = records.counts.astype(int)
@@ -188,7 +204,7 @@ def law_of_solver(budget):
         ("logistic", laws.line((0.6, -1.0, 7), (1.0, 1.0, 2))),
         ("huber", laws.line((0.8, 2.0, 3), (-0.5, 1.0, 4))),
     ):
-        # Noise that is off 1; the output's is far below what cells can tell.
+        # The noise multiplier is not 1, and the output noise is too small to be seen in the cells.
         settings = Settings(loss, 1.3, 0.4, 1.0, 1.0, 1e-9, 1e-6)
         samples = np.array(list(_solved(records, settings, trials, budget.seed)))
 

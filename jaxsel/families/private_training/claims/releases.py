@@ -1,4 +1,4 @@
-"""The (epsilon, delta) that a search states, against audits and exact values."""
+"""Claims on the (epsilon, delta) that a search states, checked by audits and by exact values."""
 
 import functools
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +17,11 @@ Delta = Annotated[float, number("of the search", at_least=1e-9, at_most=0.1)]
 
 @JX.privacy("JX-Search-privacy", "a whole small search as it runs", Relation.BASE)
 def small(*, delta: Delta = 1e-2) -> float:
-    """The winner of a search, its candidate, noisy score and network, is (epsilon, delta)-DP for a
-    person of the training and of the validation part, as stated.
+    """The release of a search's winner (its candidate, noisy score and network) is (epsilon,
+    delta)-DP, with the epsilon that the search states, for a person of the training part and for
+    one of the validation part.
 
-    Epsilon that the small search states at delta.
+    Returns the epsilon that the small search states at delta.
     """
     from jaxsel.families.private_training.small_search import plan
 
@@ -34,7 +35,8 @@ def small_cases(budget):
     from jaxsel.training.audits import many_run_bound
     from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
 
-    # A score's noise is chosen as costly as training, so that this part says it of both.
+    # The noise on scores is chosen so that a score costs as much as training. A costly ranking
+    # of the validation part therefore says something of both.
     base, law = curves.discrete_gaussian(plan().score_noise), plan().repetitions
     attained = attained_epsilon(base, law, DELTA)
     yield {"delta": DELTA}, attained, "exact, of a costly ranking, validation part"
@@ -45,7 +47,7 @@ def small_cases(budget):
     confidence = 1.0 - (1.0 - CONFIDENCE) / len(parts)
     for part, (present, absent, look) in parts.items():
         both = (searched(kind, budget) for kind in (present, absent))
-        # K is at least 1 here: something is always released.
+        # K is at least 1 here, so that every search has a winner.
         first, second = (look(found)[found.winner] for found in both)
         bound = many_run_bound(
             first, second, delta=DELTA, confidence=confidence, entropy=budget.seed
@@ -55,7 +57,7 @@ def small_cases(budget):
 
 
 def _stated(plan: "SearchPlan") -> float:
-    """The epsilon that the search of a plan states."""
+    """The epsilon that a search with this plan states at its delta."""
     from jaxsel.search.tune import private_search
 
     return private_search(plan).guarantee.epsilon
@@ -63,7 +65,7 @@ def _stated(plan: "SearchPlan") -> float:
 
 @functools.cache
 def _default_plan(delta: float) -> "SearchPlan":
-    """The search of ``jaxsel tune`` unless told otherwise."""
+    """The plan of ``jaxsel tune`` with its default settings, but with this delta."""
     from jaxsel import repetitions
     from jaxsel.training import defaults
     from jaxsel.training.search_plan import plan_search, read_numbers, read_rates
@@ -82,8 +84,9 @@ def _default_plan(delta: float) -> "SearchPlan":
 
 @JX.privacy("JX-Tune-shipped", "jaxsel tune with its default settings", Relation.BASE)
 def shipped(*, delta: Delta = 1e-5) -> float:
-    """The default search of jaxsel tune on the 1,437 digits has the epsilon that it states: no
-    less is true of a costly ranking of its runs, in either part."""
+    """The default search of jaxsel tune on the 1,437 digits has the epsilon that it states: the
+    exact epsilon of a costly ranking of its runs is no larger, for a person of the training part
+    and for one of the validation part."""
     return _stated(_default_plan(delta))
 
 

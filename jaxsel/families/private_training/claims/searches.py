@@ -1,4 +1,4 @@
-"""Whole small searches: what they draw, train, score and release, against exact laws."""
+"""Claims on what a search draws, trains, scores and releases, checked on whole small searches."""
 
 import math
 import random
@@ -28,7 +28,10 @@ _MOST = 20_000  # searches of a kind
 
 
 def searched(kind: str, budget: Budget) -> Any:
-    """Small searches: a hundredth of the trials, at most 20,000."""
+    """The results of small searches on images of a kind (``small_search.KINDS``).
+
+    Their number is a hundredth of the budget's trials, at least 20 and at most 20,000.
+    """
     from jaxsel.families.private_training.small_search import searches
 
     return searches(kind, int(min(max(budget.trials // 100, 20), _MOST)), budget.seed)
@@ -41,22 +44,23 @@ def searched(kind: str, budget: Budget) -> Any:
 def count(
     *, k: Annotated[int, whole("number of runs", at_least=0, at_most=1e9)] = 3, mean: Mean = 3.0
 ) -> float:
-    """K has its planned law, and every run draws its candidate uniformly, by itself.
+    """The number K of runs has its planned law, and every run draws its candidate uniformly and
+    independently of the others.
 
-    P[K = k].
+    Returns P[K = k].
     """
     return float(geometric(1.0 / mean).pmf(np.asarray(k)))
 
 
 class _Even(random.Random):
-    """Random bits in so many equal steps over their range, one after the other."""
+    """A source whose random numbers are the midpoints of equal steps over their range, in turn."""
 
     def __init__(self, steps: int) -> None:
         super().__init__(0)
         self._steps, self._step = steps, 0
 
     def getrandbits(self, k: int) -> int:
-        """The bits of the next step's middle."""
+        """The midpoint of the next step, as a whole number of ``k`` bits."""
         found = ((2 * self._step + 1) << k) // (2 * self._steps)
         self._step += 1
         return found
@@ -74,7 +78,7 @@ def draw_cases(budget):
     points = [{"k": k, "mean": MEAN_RUNS} for k in range(most)]
     fewer = sum(count(**point) for point in points)
     confidence = 1.0 - (1.0 - CONFIDENCE) / 6.0
-    # The share of evenly spaced numbers that give k is its chance, but for the two at the ends.
+    # Of evenly spaced numbers, the share that gives k is P[K = k], up to one number at either end.
     generator, steps = _Even(2000), 2000
     even = [draw_count(plan().repetitions, generator) for _ in range(steps)]
     for point, seen in zip(points, np.bincount(even, minlength=most).tolist(), strict=False):
@@ -106,10 +110,10 @@ def below(
     noise_multiplier: AnyNoise = 0.7,
     person: Annotated[str, _PERSON] = "there",
 ) -> float:
-    """Every run trains as planned: its noisy sum along one person's gradient has the law of the
-    candidate's sigma, C, learning rate, batch size and steps.
+    """Every run trains as planned: its noisy sum along one person's gradient has the law that
+    follows from the candidate's sigma, C, learning rate, batch size and steps.
 
-    P[a run's noisy sum <= x C]; two batches of half the data.
+    Returns P[a run's noisy sum <= x C], for two batches of half the data.
     """
     return float(sum_cdf(np.asarray(x), noise_multiplier, 0.5, 2, person == "there"))
 
@@ -144,7 +148,7 @@ def score(*, x: Images = 3.0, correct: Correct = 3, score_noise: ScoreNoise = 1.
     """A run's score is the number of held-out images that it labels correctly, plus discrete
     Gaussian noise of the planned sigma.
 
-    P[a run's noisy score <= x].
+    Returns P[a run's noisy score <= x].
     """
     return float(score_cdf(x, correct, score_noise))
 
@@ -171,7 +175,7 @@ def released(
     *, x: Images = 3.0, correct: Correct = 3, score_noise: ScoreNoise = 1.0, mean: Mean = 3.0
 ) -> float:
     """The released score is the highest of K: its distribution function is the generating function
-    of K at a run's."""
+    of K at the distribution function of one run's score."""
     below = score_cdf(x, correct, score_noise)
     return float(geometric(1.0 / mean).pgf(np.asarray(below)))
 
@@ -204,7 +208,7 @@ def correlation(
     """Noise of training and noise of scores are independent of each other, between runs, and
     between searches.
 
-    Largest |correlation| of independent normal numbers, but with chance 1e-6.
+    Returns the |correlation| that independent normal numbers exceed with probability 1e-6.
     """
     freedom = pairs - 2
     limit = stats.t.isf((1.0 - CONFIDENCE) / 2.0, freedom)
@@ -216,7 +220,7 @@ def independence_cases(budget):
     from jaxsel.families.private_training.small_search import sums
 
     found = searched("right", budget)
-    # Without the person both are normal.
+    # Without the canary both the noisy sums and the scores are noise around a constant.
     moved, score = sums(found), found.score
     first, second = (np.flatnonzero(found.number == run) for run in (0, 1))
     pairs = {
@@ -229,7 +233,7 @@ def independence_cases(budget):
     }
     for what, (a, b) in pairs.items():
         seen = abs(float(np.corrcoef(a, b)[0, 1]))
-        # each fails with 1e-6, so that all do with the limit of more pairs: Bonferroni
+        # Each may exceed its limit with probability 1e-6, and so any of the six with 6e-6 at most.
         yield {"pairs": a.size}, seen, what
     # The squared correlation of independent normal numbers has a beta law.
     square = stats.beta.isf(1.0 - CONFIDENCE, 0.5, (first.size - 2) / 2.0)
@@ -245,10 +249,10 @@ def independence_cases(budget):
     loose="its number is a difference of 0, and no multiple of 0 is another",
 )
 def nothing() -> float:
-    """A search alone (jaxsel tune) and the same seed among many (these claims) release the same
-    winner.
+    """A search that runs alone (jaxsel tune) and the one of the same seed among many (as in these
+    claims) release the same winner.
 
-    Difference between a search alone and the same one among many.
+    Returns 0, the difference between their winners.
     """
     return 0.0
 
@@ -260,7 +264,7 @@ def alone_cases(budget):
     from jaxsel.families.private_training.small_search import images, plan
     from jaxsel.search.tune import private_search, train_runs
 
-    # Each candidate has its own steps; what they cost does not matter here.
+    # The candidates differ in their number of steps; what they cost does not matter here.
     first, second = plan().candidates
     both = plan()._replace(candidates=(first, second._replace(steps=3)))
     people = images("canary")

@@ -1,4 +1,4 @@
-"""DP-SGD: the law of its noisy sums, and the (epsilon, delta) proved of them."""
+"""Claims on DP-SGD: the law of its noisy sums, and the (epsilon, delta) that is proved of them."""
 
 import functools
 from typing import Annotated, NamedTuple
@@ -31,7 +31,7 @@ def epsilon(
     """T steps of DP-SGD with Poisson batches are (epsilon, delta)-DP for one example more or less,
     with the epsilon of the accounted privacy loss distribution.
 
-    Epsilon at delta, as ``jaxsel tune`` accounts for one run.
+    Returns the epsilon at delta that ``jaxsel tune`` accounts for in one run.
     """
     from jaxsel.accounting.single_run.events import dp_sgd
 
@@ -42,6 +42,8 @@ def epsilon(
 
 
 class _Training(NamedTuple):
+    """The settings of the trainings that are simulated, by their names in ``dp_sgd.recipe``."""
+
     examples: int
     batch: float
     clip: float
@@ -50,9 +52,9 @@ class _Training(NamedTuple):
     learning: float
 
 
-# C and the learning rate off 1, a rate that is no half, several steps.
+# Away from special values: C and the learning rate are not 1, the sampling rate is not 1/2.
 _TRAINED = _Training(9, 6.0, 3.0, 1.3, 3, 0.3)
-# sigma, rate, steps, delta: batches of all and of few, one step and many
+# From batches of all examples to batches of few, and from few steps to many.
 _SETTINGS = listed(
     "noise_multiplier sampling_probability steps delta",
     (_TRAINED.noise, _TRAINED.batch / _TRAINED.examples, _TRAINED.steps, 1e-2),
@@ -88,23 +90,27 @@ def below(
     steps: Steps = 2,
     example: Annotated[str, _EXAMPLE] = "there",
 ) -> float:
-    """Along the gradient of an example in the data, what T steps of training move the parameters
-    by is (learning rate/expected batch size) C times a normal number of variance T sigma^2 around
-    a Binomial(T, batch size/n) one, around 0 if the example is not in the data.
+    """T steps of training move the parameters, along the gradient of an example in the data, by
+    (learning rate/expected batch size) C times a normal number of variance T sigma^2 around a
+    Binomial(T, batch size/n) one; if the example is not in the data, around 0.
 
-    P[sum of the noisy sums <= x C] along the gradient of an example.
+    Returns P[sum of the noisy sums <= x C] along the gradient of the example.
     """
     present = example == "there"
     return float(sum_cdf(np.asarray(x), noise_multiplier, sampling_probability, steps, present))
 
 
 def _sums(budget: Budget, present: bool) -> np.ndarray:
-    """The sum of each training's noisy sums over C, along a person's gradient."""
+    """The sum of the noisy sums of each training, over C and along the example's gradient.
+
+    ``present`` is whether the example is in the data. Returns Float64["trainings"].
+    """
     return _trained(present, max(4, min(budget.trials // 20, 50_000)), budget.seed)
 
 
 @functools.lru_cache(maxsize=4)
 def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
+    """As ``_sums``, for a given number of trainings with the settings ``_TRAINED``."""
     import jax.numpy as jnp
 
     from jaxsel.families.private_training.one_parameter_network import (
@@ -115,9 +121,9 @@ def _trained(present: bool, trials: int, seed: int) -> np.ndarray:
     from jaxsel.training import dp_sgd, runs
 
     examples, batch, clip, noise, steps, learning = _TRAINED
-    # Searches clip in microbatches; this is the oracle.
+    # Searches clip in microbatches; plain clipping is the oracle that they are compared with.
     how = dp_sgd.recipe(examples, batch, clip_norm=clip, noise_multiplier=noise, clipping="plain")
-    # The sides share no randomness, nor do trials of neighbouring seeds.
+    # Seed and side lie in the high bits of an address, so that no two trainings share randomness.
     first = np.uint64((((seed << 1) + present) << 40) % 2**64)
     own = runs.addresses(first + np.arange(trials, dtype=np.uint64))
     pictures = np.zeros((examples, 1, 1, 2), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Papernot & Steinke 2022, Section 3: what private tuning draws, by every method."""
+"""The claim that private tuning draws the best of K runs (Papernot & Steinke 2022, Section 3)."""
 
 import functools
 from typing import Annotated, NamedTuple
@@ -13,6 +13,7 @@ from jaxsel.language.domains import whole
 from jaxsel.language.papers import PS
 
 _TRIALS = 20_000  # at most
+# Settings of all bases, away from special values.
 _VALUES = {
     "epsilon": 0.7,
     "bit": 0,
@@ -31,7 +32,8 @@ class _Run(NamedTuple):
     method: str
 
 
-# Every base but the finite one, on which SIM-private_tuning tries every method.
+# Every base with a law of K and a method. The finite base is missing, as the self-check
+# SIM-private_tuning tries all methods on it.
 _RUNS = (
     _Run("randomised_response", "binomial:count=5,probability=0.4", "literal"),
     _Run("score_table", "logarithmic:gamma=0.15", "count"),
@@ -43,7 +45,7 @@ _RUNS = (
 
 
 def _built(run: _Run):
-    """The mechanism, its data and its parameters."""
+    """The mechanism of a ``_Run``, its data and its parameters."""
     from jaxsel.families.private_tuning.private_tuning import private_tuning
 
     runs = Runs(run.base, **_VALUES)
@@ -55,6 +57,7 @@ def _built(run: _Run):
 
 @functools.cache
 def _law(run: _Run) -> np.ndarray:
+    """The exact law of the label of the best of K, Float64["labels + 1"], "none" last."""
     mechanism, data, params = _built(run)
     assert mechanism.law is not None
     return mechanism.law(data, params).probabilities
@@ -66,11 +69,11 @@ def best_of_runs(
     run: Annotated[int, whole("which run, from 0", at_least=0, at_most=len(_RUNS) - 1)] = 0,
     label: Annotated[int, whole("which label, from 0", at_least=0)] = 0,
 ):
-    """K runs of a base and the best of them: for every base here, and K truncated negative
-    binomial, Poisson, binomial or capped, the label is as frequent as its exact law says, whether
-    the runs are made, or the rank of the best is drawn.
+    """For every base here, and K truncated negative binomial, Poisson, binomial or capped, each
+    label of the best of K runs is as frequent as its exact law says, whether the runs are made, or
+    the rank of the best is drawn.
 
-    Exact probability that the best of K runs has the label; "none" comes last.
+    Returns the exact probability that the best of K runs has the label; "none" comes last.
     """
     law = _law(_RUNS[run])
     if label >= law.size:

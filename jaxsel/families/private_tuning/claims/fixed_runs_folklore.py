@@ -1,4 +1,7 @@
-"""The folklore of a fixed number of runs, against which Papernot & Steinke 2022 speak."""
+"""The folklore that a fixed number of runs costs as little as a random one, and its refutation.
+
+Papernot & Steinke 2022, Proposition 17, and Liu & Talwar 2019, Appendix B.1, refute it.
+"""
 
 import math
 
@@ -26,7 +29,7 @@ def folklore(*, epsilon: PositiveEpsilon = _EPSILON):
 
 @folklore.bounds()
 def audited(budget):
-    """Refuted by the audit, from simulated trials alone, as a user would refute it."""
+    """The lower bound of an audit, by which a user would refute the claim from trials alone."""
     from jaxsel.auditing.audit import audit
     from jaxsel.families.private_tuning.bases import randomised_response
     from jaxsel.families.private_tuning.private_tuning import private_tuning
@@ -43,7 +46,7 @@ def audited(budget):
         progress=False,
     )
     lower = seen.bound.lower
-    # A lower bound below the claim says nothing for it.
+    # A lower bound below the claimed epsilon does not confirm it: NaN makes this inconclusive.
     yield (
         {"epsilon": _EPSILON},
         lambda claimed: (claimed, lower if lower > claimed else math.nan),

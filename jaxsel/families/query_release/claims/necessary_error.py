@@ -31,15 +31,15 @@ def least_error(*, epsilon: Epsilon = 1e-4, delta: Delta = 0.1) -> float:
     """An (epsilon, delta)-DP answer to one query whose error never exceeds e has e >= (log(1 +
     (e^epsilon - 1)/delta)/epsilon - 1)/2.
 
-    Two inputs t apart, t > twice the error, have disjoint answers, so that group
-    privacy gives 1 <= delta (e^(t epsilon) - 1)/(e^epsilon - 1).
+    The proof: if t neighbours separate two inputs and t > 2 e, no answer is possible on both, so
+    that group privacy gives 1 <= delta (e^(t epsilon) - 1)/(e^epsilon - 1).
     """
     grown = math.log1p(math.expm1(epsilon) / delta) / epsilon
     return (grown - 1.0) / 2.0
 
 
 def _uniform_error(delta: float) -> float:
-    """Largest error of uniform noise whose shift by 1 has total variation delta."""
+    """The largest error of uniform noise that is (0, delta)-DP for a query of sensitivity 1."""
     return 1.0 / (2.0 * delta)
 
 

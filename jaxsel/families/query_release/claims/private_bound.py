@@ -16,7 +16,7 @@ from jaxsel.language.papers import CL
 
 
 def deltas(most: int, epsilon: float = 1.0) -> Points:
-    """Delta 0.1 and so many random ones, at that epsilon."""
+    """Points of the claims: delta 0.1 and ``most`` random deltas, all at the same epsilon."""
 
     def draw(generator):
         return 10.0 ** generator.uniform(-8.0, math.log10(0.5)), epsilon
@@ -30,7 +30,10 @@ def deltas(most: int, epsilon: float = 1.0) -> Points:
     correction="The offset is 2 log(2/delta)/epsilon: CL-Cor1.",
 )
 def below_printed(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
-    """s = g + 2 log(1/delta)/epsilon + TLap(epsilon/2, delta/2) is never below g."""
+    """s = g + 2 log(1/delta)/epsilon + TLap(epsilon/2, delta/2) is never below g.
+
+    Here g is the largest error of the answers. Returns 0, the probability of s < g.
+    """
     del epsilon, delta
     return 0.0
 
@@ -59,13 +62,19 @@ def released_bounds(epsilon, delta, inside):
     correction="s <= g + 8 log(1/delta)/epsilon with the corrected offset: CL-Cor1-constant.",
 )
 def added_printed(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
-    """s <= g + 4 log(1/delta)/epsilon, with the printed offset."""
+    """s <= g + 4 log(1/delta)/epsilon, with the printed offset.
+
+    Returns the bound on s - g.
+    """
     return -4.0 * math.log(delta) / epsilon
 
 
 @CL.utility("CL-Cor1-constant", "proof of Corollary 1, corrected")
 def added(*, epsilon: AnyEpsilon = 1.0, delta: Delta = 0.1) -> float:
-    """s <= g + 8 log(1/delta)/epsilon for delta <= 1/2, with the offset 2 log(2/delta)/epsilon."""
+    """s <= g + 8 log(1/delta)/epsilon for delta <= 1/2, with the offset 2 log(2/delta)/epsilon.
+
+    Returns the bound on s - g.
+    """
     return -8.0 * math.log(delta) / epsilon
 
 

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Theorem 5: query release with an error that is never exceeded.
 
-With the Gaussian mechanism in place of Ghazi, Kumar & Manurangsi 2021 (Theorem 13), see
-``jaxsel.families.query_release.laws``; the parts of delta as printed and as corrected
+The inner mechanism is the Gaussian one, in place of that of Ghazi, Kumar & Manurangsi 2021 (Theorem
+13): see ``jaxsel.families.query_release.laws``. What is printed of the parts of delta is wrong
 (CL-E9).
 """
 
@@ -63,8 +63,8 @@ def half_errors(queries, epsilon, delta):
 
 @CL.utility("CL-Thm5-error", "Theorem 5, with the Gaussian mechanism inside")
 def cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
-    """No released answer errs by more than (39 sqrt(k log(1/delta) log(2 k)) + 117
-    log(1/delta))/epsilon."""
+    """No answer that Theorem 5's algorithm releases errs by more than (39 sqrt(k log(1/delta)
+    log(2 k)) + 117 log(1/delta))/epsilon."""
     low = -math.log(delta)
     root = math.sqrt(queries * low * math.log(2.0 * queries))
     return (39.0 * root + 117.0 * low) / epsilon
@@ -82,7 +82,7 @@ def caps(budget):
 
 @CL.privacy("CL-Thm5-correction", "proof of Theorem 5", Relation.GENERAL)
 def corrected_answers(*, delta: Delta = 0.05) -> float:
-    """The true answers are released with probability at most delta/10."""
+    """Theorem 5's algorithm releases the true answers with probability at most delta/10."""
     return delta / 10.0
 
 
@@ -100,7 +100,7 @@ def correction_cases(queries, epsilon, delta):
     "that at three times the inner epsilon; what is left is the correction.",
 )
 def private(*, delta: Delta = 0.05) -> float:
-    """With inner privacy (epsilon/3, delta^2/105) the algorithm is (epsilon, delta)-DP."""
+    """With inner privacy (epsilon/3, delta^2/105) Theorem 5's algorithm is (epsilon, delta)-DP."""
     return delta
 
 
@@ -119,30 +119,31 @@ parts = CL.privacy(
     "CL-Thm5-parts",
     "Theorem 5, corrected, and sharper",
     Relation.GENERAL,
-    statement="The parts of delta add up to no more: T d of the selection (T d/2 if sharp), and "
-    "(1 + e^epsilon) times the exact chance of a correction.",
+    statement="What the selection spends of delta, T d (T d/2 if sharp), and (1 + e^epsilon) times "
+    "the exact chance that the true answers are released add up to at most delta.",
 )(private.evaluate)
 
 
 def _selected(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray, float]:
-    """Bounds s up to the cap, the factor of the selection, and the step."""
+    """Midpoints of a grid of bounds s up to the cap, their ``selection_factor``, and the step."""
     edges = np.linspace(0.0, settings.cap, _CELLS + 1)
     s = (edges[1:] + edges[:-1]) / 2.0
     return s, selection_factor(bound_below(settings, s), settings.runs), edges[1] - edges[0]
 
 
 def _noise_density(settings: QueryRelease, noise: np.ndarray) -> np.ndarray:
-    """Of the truncated Laplace noise on s."""
+    """The density, at ``noise``, of the truncated Laplace noise in the private bound s."""
     rate, offset = settings.inner_epsilon / 2.0, settings.offset
     mass = rate / (2.0 * -math.expm1(-rate * offset))
     return np.where(np.abs(noise) <= offset, mass * np.exp(-rate * np.abs(noise)), 0.0)
 
 
 def _single_query_delta(settings: QueryRelease, epsilon: float) -> float:
-    """Exact delta at ``epsilon`` of the algorithm for one query, answer and s released.
+    """The exact delta at ``epsilon`` of the algorithm for one query that moves by 1.
 
-    The two sides have densities N(y) TLap(s - |y|) and N(y - 1) TLap(s - |y - 1|) times
-    the factor of the selection, which is the same; a correction tells them apart.
+    The answer y and its bound s are both taken as released. Their densities on the two sides are
+    N(y) TLap(s - A - |y|) and N(y - 1) TLap(s - A - |y - 1|), times the factor of the selection,
+    which is the same on both. A correction, which tells the sides apart, adds its chance.
     """
     scale = settings.noise_scale
     # The cells' edges include 0 and 1, where |y| has kinks; midpoint rule.
@@ -161,9 +162,10 @@ def _single_query_delta(settings: QueryRelease, epsilon: float) -> float:
 
 
 def _released_weight(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray]:
-    """What a vector's density is multiplied with when it is released, by its error.
+    """The factor by which the release multiplies a vector's density, as a function of its error.
 
-    E over its bound s <= cap of the factor of the selection; errors, and weights.
+    It is the mean of ``selection_factor`` over the vector's bound s, where s <= cap. Returns a grid
+    of largest errors, and their factors.
     """
     s, factor, step = _selected(settings)
     error = np.linspace(0.0, settings.cap, _CELLS // 2)
@@ -171,10 +173,11 @@ def _released_weight(settings: QueryRelease) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _two_query_delta(settings: QueryRelease, epsilon: float, moves: tuple[float, float]) -> float:
-    """Exact delta at ``epsilon`` of the answers released to two queries that move so.
+    """The exact delta at ``epsilon`` of the answers to two queries that move by ``moves``, v.
 
-    Before a correction they have the densities N(y) w(|y|) and N(y - v) w(|y - v|), |.|
-    the maximum norm; by the midpoint rule in the plane.
+    Where there is no correction, answers y have the densities N(y) w(|y|) and N(y - v) w(|y - v|),
+    with the maximum norm |.| and the w of ``_released_weight``. They are integrated over the plane
+    by the midpoint rule; a correction adds its chance.
     """
     error, weight = _released_weight(settings)
     scale = settings.noise_scale
@@ -235,15 +238,15 @@ fifth = CL.privacy(
 @fifth_printed.bounds(deltas(0), divisor=10.0)
 @fifth.bounds(deltas(200), divisor=105.0, tolerance=1e-15)
 def selected_delta(delta, divisor):
-    """T delta_in of the settings: what the selected vector may have by Theorem 4."""
+    """The delta of the selected vector by Theorem 4: T times the inner delta of the settings."""
     settings = query_release(3, 1.0, delta, divisor=divisor)
     return settings.runs * settings.inner_delta
 
 
 @CL.privacy("CL-Thm5-delta", "Theorem 5, corrected", Relation.GENERAL)
 def whole(*, delta: Delta = 0.1) -> float:
-    """With inner delta equal to delta^2/105 and beta = delta/10, delta adds up to at most delta for
-    epsilon <= 1."""
+    """With inner delta equal to delta^2/105 and beta = delta/10, the parts of Theorem 5's delta add
+    up to at most delta for epsilon <= 1."""
     return delta
 
 
@@ -268,10 +271,10 @@ plain = JX.privacy(
 
 @plain.bounds(_points(100))
 def corrected_gaussian_delta(epsilon, delta):
-    """Exact delta at ``epsilon`` of the corrected Gaussian mechanism for one query.
+    """The exact delta at ``epsilon`` of the corrected Gaussian mechanism for one query.
 
-    On 0 and on 1 the answers are normal around the truth, within the cap, and the truth
-    itself where they would have been further off.
+    The true answers are 0 and 1. A released answer is normal around the true one, if it errs by at
+    most the cap, and else it is the true one, which tells the sides apart.
     """
     scale = gaussian_noise_multiplier(epsilon, delta / 2.0)
     cap = corrected_gaussian_cap(1, epsilon, delta)
@@ -290,10 +293,11 @@ def corrected_gaussian_delta(epsilon, delta):
     "beside Theorem 5 of Cohen, Lyu, Nelson, Sarlos & Stemmer 2022",
 )
 def boosted_cap(*, queries: Queries = 10, epsilon: Epsilon = 1.0, delta: Delta = 0.05) -> float:
-    """For k <= 10^4 and delta >= 10^-6 that mechanism's error, also never exceeded, is below the
-    cap of Theorem 5's algorithm over the Gaussian mechanism.
+    """For k <= 10^4 and delta >= 10^-6 the largest error of the corrected Gaussian mechanism
+    (CL-Thm5-corrected-gaussian) is below the cap of Theorem 5's algorithm over the Gaussian
+    mechanism.
 
-    Cap of Theorem 5's algorithm with the sharp budget and the Gaussian mechanism.
+    Returns this cap, with the inner epsilon of CL-Thm5-sharp.
     """
     return query_release(queries, epsilon, delta, sharp=True).cap
 

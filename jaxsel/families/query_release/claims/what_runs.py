@@ -1,8 +1,8 @@
-"""Cohen et al. 2022, Theorem 5: what runs has its constants, and falls back when it must.
+"""Cohen et al. 2022, Theorem 5: the sampler has its constants, and its fall-back to the truth.
 
-The numbers that the sampler draws with against the paper's text, written out here with
-the normal distribution's own function; and simulations of few runs, whose bounds often
-all exceed the cap.
+The numbers with which the sampler draws are compared with the paper's formulas, which are written
+out here with the normal distribution function. Simulations with few runs, in which often all
+bounds exceed the cap, show that the true answers are then released.
 """
 
 import math
@@ -29,7 +29,7 @@ def runs(*, delta: Delta = 0.05) -> float:
     queries, noise of rate epsilon/6 on the error, A = (6/epsilon) log(210/delta^2), and a cap 2 A
     above the median error.
 
-    T = ceil(20/delta): Theorem 4 at alpha = 1 and beta = delta/10.
+    Returns T = ceil(20/delta), which is that of Theorem 4 at alpha = 1 and beta = delta/10.
     """
     return math.ceil(20.0 / delta)
 
@@ -70,13 +70,16 @@ def prepared(k, epsilon, delta):
 )
 def share(*, delta: Delta = 0.05) -> float:
     """The repaired inner mechanism's answers, picks and repairs, at half, a quarter and a quarter
-    of epsilon, have deltas that sum to at most its delta (checked in units of delta)."""
+    of its epsilon, have deltas that sum to at most its delta."""
     return delta
 
 
 @share.bounds(listed(_NAMES, *_POINTS, (5000, 0.02, 1e-9), (40, 1.0, 1e-4)), tolerance=1e-6)
 def repaired_parts(k, epsilon, delta):
-    """First answers, picks of what to repair, repairs: at 1/2, 1/4 and 1/4 of epsilon."""
+    """The sum of the deltas of answers, picks and repairs, in units of delta.
+
+    They are taken at 1/2, 1/4 and 1/4 of epsilon; the delta of the picks is a bound.
+    """
     made = repaired_answers(k, epsilon, delta)
     first = _gaussian_delta(made.noise_scale / math.sqrt(made.queries), epsilon / 2.0)
     again = _gaussian_delta(made.repair_scale / math.sqrt(made.repairs), epsilon / 4.0)
@@ -97,11 +100,11 @@ Event = Annotated[
 
 @CL.utility("CL-Thm5-fallback", "Theorem 5")
 def fallen_back(*, event: Event = "error", runs: Runs = 1) -> float:
-    """Where no private bound is below the cap, the true answers are released: as often as its
-    exact law says, and then without error.
+    """Where no private bound is below the cap, the true answers are released: this happens as often
+    as the exact law says, and leaves no error.
 
-    Chance 0 that an error is left where the true answers are to be released; or the exact
-    chance that they are, of three queries at epsilon = 1 and delta = 1/2.
+    For three queries at epsilon = 1 and delta = 1/2. Returns 0, the chance that an error is left or
+    exceeds the cap, or for event "fall-back" the exact chance that the true answers are released.
     """
     if event == "error":
         return 0.0
@@ -121,7 +124,7 @@ def fall_backs(budget):
     cap = float(mechanism.prepare(*grid[0])[1]["cap"])
 
     def judged(outcome):
-        """Whether answers are corrected; whether they then err, or any exceed the cap."""
+        """Whether the true answers are released; and whether these err, or any exceed the cap."""
         off = (outcome.error > 0.0) | (abs(outcome.mean - answers.mean()) > 1e-12)
         return outcome.corrected, (outcome.corrected & off) | (outcome.error > cap)
 

@@ -1,6 +1,6 @@
 """Cohen et al. 2022, Lemma 4: the accuracy of the repetitive sparse vector.
 
-With CL-E14: its k' is too small for the printed proof.
+The printed k' is too small for the printed proof (CL-E14).
 """
 
 import math
@@ -40,16 +40,19 @@ _RARELY = (
 
 @CL.utility("CL-Lem4-rounded", "Lemma 4", loose=_RARELY)
 def rounded(*, beta: parameters.Beta = 0.1) -> float:
-    """The same holds with the printed k' = k + 7 log(1/beta)/log m, rounded up, although the
-    printed proof does not show it."""
+    """What CL-Lem4 states holds with the printed k' = k + 7 log(1/beta)/log m, rounded up, too,
+    although the printed proof does not show it.
+
+    Returns beta, the largest probability of failure.
+    """
     return beta
 
 
 @CL.utility("CL-Lem4", "Lemma 4, with k' corrected", formula=rounded, loose=_RARELY)
 def accurate():
-    """With the settings of Section 4.2 and k' = k + 2 R + 1, with probability 1 - beta on any, even
-    adaptive queries: bottom only if f <= t, top only if f >= t - d, and an early halt only after k
-    answers top."""
+    """With the settings of Section 4.2 and k' = k + 2 R + 1, R = ceil(3 log(1/beta)/log m), on any
+    queries, even adaptive ones, it holds with probability 1 - beta that bottom is answered only if
+    f <= t, top only if f >= t - d, and an early halt comes only after k answers top."""
 
 
 @rounded.bounds(corrected=False)
@@ -83,7 +86,12 @@ def bound(
 ) -> float:
     """At any settings and on any queries, the guarantee of Lemma 4 fails with at most E min(1, 1 -
     (1 - bottom(0))^k' (1 - top(-d))^m + P[NB(m, r(-d/2)) > R]) by the exact law of one query given
-    p."""
+    p.
+
+    Given p, bottom(x) and top(x) are the probabilities of the answers to a query with f - t = x,
+    and r(x) is that of two failed batches, one of U and one of V. NB(m, r) is the number of such
+    pairs in m queries, and R = (k' - k - 1)/2.
+    """
     settings = RepetitiveSettings(gamma, repetitions, query_epsilon, failures, margin)
     return failure_bound(settings, wanted, queries)
 
@@ -127,10 +135,15 @@ def answers():
 
 
 def _fewest_answers(failures: int, mistakes: int, *, unanswered: int) -> int:
-    """Least number of answers "top" when ``failures`` batches failed before the halt.
+    """The least number of answers "top" in a run that halts after its last allowed failed batch.
 
-    A query with f failed batches has at least floor(f/2) mistakes and is answered "top"
-    if f is odd. ``unanswered`` is 1 if the query at which the algorithm halts is not.
+    A query with f failed batches has at least floor(f/2) mistakes, and is answered "top" if f is
+    odd.
+
+    Args:
+      failures: k', how many batches failed.
+      mistakes: R, the largest number of mistakes.
+      unanswered: 1 if the query at which the algorithm halts stays unanswered, else 0.
     """
     unreachable = failures + 1
     least = np.full((failures + 1, mistakes + 1), unreachable)
@@ -173,7 +186,7 @@ def early_halts(wanted, queries, beta, corrected):
 
 @CL.utility("CL-Lem4-step-prior", "proof of Lemma 4")
 def small_p(*, beta: parameters.Beta = 0.1) -> float:
-    """p < 1/m with probability beta/20."""
+    """With the settings of Section 4.2, p < 1/m with probability beta/20."""
     return beta / 20.0
 
 
@@ -213,7 +226,8 @@ def fatal_cases(budget):
     "of the tail of Laplace noise.",
 )
 def mistake(*, queries: Queries = 10) -> float:
-    """At a level of -d/2 or less, a batch of U fails with probability at most 5/m^3."""
+    """With the settings of Section 4.2, a batch of U fails with probability at most 5/m^3 at a
+    level of -d/2 or less."""
     return 5.0 / float(queries) ** 3
 
 

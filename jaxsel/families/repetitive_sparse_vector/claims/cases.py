@@ -15,13 +15,21 @@ Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)
 
 
 def logs(observed: float) -> Callable[[float], tuple[float, float]]:
-    """Small probabilities compared by their natural logarithms: rounding is relative there."""
+    """To compare a small probability with a claimed one: the function that returns both logarithms.
+
+    The tolerance of rounding is then relative to the probabilities.
+    """
     low = math.log(max(observed, 1e-320))
     return lambda claimed: (math.log(claimed), low)
 
 
 def problems(cases: int, **more: float) -> Points:
-    """k, m and beta for which Section 4.2 has settings, either form of k'; and more names."""
+    """Points of k, m and beta for which Section 4.2 has settings, with either form of k'.
+
+    Args:
+      cases: how many random ones, besides four fixed ones.
+      **more: further parameters, which are equal at all points.
+    """
 
     def points(budget):
         known = (3, 100, 0.8), (3, 100, 0.1), (1, 10, 0.5), (20, 1000, 1e-9)

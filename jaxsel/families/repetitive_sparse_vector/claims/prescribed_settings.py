@@ -1,6 +1,6 @@
 """Cohen et al. 2022, Section 4.2 and Remark 2: what the prescribed settings cost.
 
-With CL-E15: the printed bound on Algorithm 3's privacy is not of order epsilon.
+The printed bound on the privacy of Algorithm 3 is not of order epsilon (CL-E15).
 """
 
 import math
@@ -34,9 +34,10 @@ Constant = Annotated[float, positive("C")]
 
 @CL.privacy("CL-Sec4.2-step-epsilon-printed", "Section 4.2", Relation.GENERAL)
 def order_epsilon(*, epsilon: parameters.Epsilon = 1.0, constant: Constant = 100.0) -> float:
-    """epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant C.
+    """The settings of Section 4.2 have epsilon' sqrt(k' log(1/delta)) <= C epsilon for a constant
+    C.
 
-    C epsilon, for a constant C that "O(epsilon)" stands for.
+    Returns C epsilon, which is meant by "O(epsilon)".
     """
     return constant * epsilon
 
@@ -52,7 +53,8 @@ def root_privacy(gamma, queries):
 
 @CL.privacy("CL-Sec4.2-step-epsilon", "Section 4.2, corrected", Relation.GENERAL)
 def pure_bound(*, epsilon: parameters.Epsilon = 1.0) -> float:
-    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' is at most 15 epsilon."""
+    """For k <= log(1/delta), the pure bound (2 k' + gamma) epsilon' of the settings of Section 4.2
+    is at most 15 epsilon."""
     return 15.0 * epsilon
 
 
@@ -128,7 +130,7 @@ def margin(
 ) -> float:
     """The settings of Remark 2 have d = (10/epsilon)(k log m + log(1/beta) + log 20).
 
-    Margin d = (10/epsilon)(root log m + log(1/beta) + log 20).
+    Returns d; for delta > 0 that of Section 4.2, with sqrt(k log(1/delta)) in place of k.
     """
     root = math.sqrt(-wanted * math.log(delta)) if delta > 0.0 else float(wanted)
     size = root * math.log(queries) + (math.log(20.0) - math.log(beta))

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Lemma 3: the privacy of the repetitive sparse vector.
 
-It and the pseudocode of Algorithm 3 were on a page that was not available to us; both are
-reconstructed, see ``jaxsel.families.repetitive_sparse_vector.laws``.
+The page with this lemma and with the pseudocode of Algorithm 3 was not available to us; both are
+reconstructed, as ``jaxsel.families.repetitive_sparse_vector.laws`` says.
 """
 
 import math
@@ -56,11 +56,12 @@ def approximate(
 
 
 def _spent(settings: RepetitiveSettings) -> dict[str, float]:
-    """What privacy depends on, as the claims name it."""
+    """The settings on which privacy depends, as parameters of the claims."""
     return {name: getattr(settings, name) for name in ("query_epsilon", "failures", "gamma")}
 
 
 def _unspent(settings: RepetitiveSettings) -> str:
+    """The settings on which privacy does not depend, in words."""
     return f"repetitions={settings.repetitions}, margin={settings.margin!r}"
 
 
@@ -111,9 +112,18 @@ def many_bottoms(budget):
 
 
 def _equal_queries(count: int, level: float, settings: RepetitiveSettings):
-    """Law of what a row of equal queries tells: how many answers, how many tops.
+    """The law of how many of some equal queries are answered, and how many of them top.
 
-    All sequences with the same numbers are equally likely, whatever the level.
+    Sequences of answers with the same two numbers are equally likely, at every level, so that the
+    divergences of these laws are those of the sequences.
+
+    Args:
+      count: how many queries there are.
+      level: f - t of each.
+      settings: of the algorithm.
+
+    Returns:
+      Float["outcomes"]: the probabilities of all possible pairs of numbers.
     """
     size, law = settings.failures, []
     # V never fails if the margin is infinite: then it halts at the k'-th top.

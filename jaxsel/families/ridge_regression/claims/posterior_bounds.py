@@ -1,7 +1,7 @@
 """Koskela, Redberg & Wang 2024, Section 6.1: the test of OPS-PTR.
 
-Released bounds on an eigenvalue and a norm, with E-OPS-2.
-The released code of AdaOPS (Wang 2018) is the source of the printed constants.
+The test is made of released bounds on an eigenvalue and on a norm. "Printed" constants are those of
+the released code of AdaOPS (Wang 2018), some of which are wrong (E-OPS-1, E-OPS-2).
 """
 
 import math
@@ -26,10 +26,10 @@ _RELEASED = "AdaOPS (released code), used by OPS-PTR"
 
 @KRW.utility("OPS-margin", "Section 6.1 (the test, as corrected)", erratum="E-OPS-1")
 def margin(*, epsilon: parameters.RunEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
-    """A run moves each of its two Gaussian bounds by so many deviations that it is wrong with
-    probability delta/6 at most (checked in units of delta/6).
+    """A run moves each of its two Gaussian bounds to the safe side by so many standard deviations
+    that the bound is wrong with probability at most delta/6.
 
-    Standard deviations by which a run moves each of its bounds to the safe side.
+    Returns the number of standard deviations. The check is in units of delta/6.
     """
     return calibrate_run(epsilon, delta).margin
 
@@ -48,8 +48,11 @@ def margin_cases(delta):
     "by Phi^-1(1 - delta/3) deviations: OPS-margin.",
 )
 def margin_printed(*, delta: parameters.Delta = 1e-6) -> float:
-    """The released eigenvalue, noise of deviation s sqrt(log(6/delta)) less s log(6/delta),
-    exceeds the true one with probability delta/3 at most (checked in units of delta/3)."""
+    """The released eigenvalue, which is the true one plus noise of deviation s sqrt(log(6/delta))
+    minus s log(6/delta), exceeds the true one with probability delta/3 at most.
+
+    Returns delta/3. The check is in units of it.
+    """
     return delta / 3.0
 
 
@@ -69,7 +72,10 @@ def margin_printed_cases(delta):
 )
 def noise_printed(*, epsilon: parameters.Epsilon = 4.0, delta: parameters.Delta = 1e-6) -> float:
     """An eigenvalue with Gaussian noise of deviation sqrt(log(6/delta)) / (epsilon/4) is
-    (epsilon/4, delta/3)-DP (checked in units of delta/3)."""
+    (epsilon/4, delta/3)-DP.
+
+    Returns delta/3. The check is in units of it.
+    """
     del epsilon
     return delta / 3.0
 
@@ -91,10 +97,10 @@ def noise(
     epsilon: Annotated[float, number("of that release", at_least=1e-9, at_most=1e6)] = 1.0,
     delta: Annotated[float, probability("of that release")] = 1e-6,
 ) -> float:
-    """At gaussian_noise_multiplier(epsilon, delta) a Gaussian release has exactly this delta at
-    epsilon (checked in units of delta).
+    """A Gaussian release of noise multiplier gaussian_noise_multiplier(epsilon, delta) has exactly
+    this delta at epsilon.
 
-    Noise multiplier of an (epsilon, delta)-DP Gaussian release.
+    Returns the noise multiplier. The check is in units of delta.
     """
     return gaussian_noise_multiplier(epsilon, delta)
 
@@ -105,7 +111,10 @@ def _draw(generator: np.random.Generator) -> tuple[float, float]:
 
 @noise.bounds(drawn("epsilon delta", _draw, 20))
 def noise_cases(epsilon, delta):
-    """delta by quadrature of the two densities beyond the point of loss epsilon."""
+    """To judge a multiplier: the function that returns 1 and its exact delta, in units of delta.
+
+    The delta is found by quadrature of the two densities, where the loss exceeds epsilon.
+    """
 
     def exact(multiplier):
         shift = 1.0 / multiplier

@@ -1,8 +1,8 @@
 """Koskela, Redberg & Wang 2024, Section 6.1: ridge regression and its posterior sample.
 
-Their privacy, with E-OPS-1: data-dependent for OPS-PTR (Redberg, Zhu & Wang 2023), for
-all data in OPS-Balanced (Wang 2018) and output perturbation. The released code of AdaOPS
-(Wang 2018) is the source of the printed constants.
+The privacy of a sample is claimed on given data, as OPS-PTR needs it (Redberg, Zhu & Wang 2023),
+and that of OPS-Balanced (Wang 2018) and of output perturbation on all data. "Printed" constants
+are those of the released code of AdaOPS (Wang 2018), some of which are wrong (E-OPS-1).
 """
 
 import math
@@ -28,24 +28,32 @@ _RELEASED = "AdaOPS (released code), used by OPS-PTR"
 )
 def sample(
     *,
-    tail: Annotated[float, number("t", at_least=ridge.LEAST_TAIL)] = 5.0,
+    tail: Annotated[float, number("t", at_least=ridge.LEAST_TAIL, at_most=1e100)] = 5.0,
     leverage: Annotated[
-        float, number("of the record, on the smaller data set", at_least=0.0)
+        float, number("of the record, on the smaller data set", at_least=0.0, at_most=1e100)
     ] = 0.01,
     shift: Annotated[
-        float, number("sqrt(precision leverage) times its residual there", at_least=0.0)
+        float,
+        number("sqrt(precision leverage) times its residual there", at_least=0.0, at_most=1e100),
     ] = 0.1,
 ) -> float:
-    """At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma has epsilon u^2/(2 (1
-    + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against every neighbour, u = (1 + nu) sqrt(gamma nu) (1
-    + |theta|), nu = 1/(lambda + max(lambda_min - 1, 0)) (checked in units of delta)."""
+    """At delta = 2 Phi(-t), t^2 >= 2, a posterior sample of precision gamma has an epsilon of
+    u^2/(2 (1 + nu)) + u t + nu t^2/2 - log(1 + nu)/2 against every neighbour, u = (1 + nu)
+    sqrt(gamma nu) (1 + |theta|), nu = 1/(lambda + max(lambda_min - 1, 0)).
+
+    Returns this epsilon, where ``leverage`` is nu and ``shift`` is u. The check is in units of
+    delta.
+    """
     return float(ridge.posterior_epsilon(tail, leverage, shift))
 
 
 @sample.bounds(tolerance=1e-6)
 def sample_cases(budget):
-    """Exact over claimed delta: at the claim's epsilon, and at the precision that a
-    set's own bounds allow."""
+    """The exact delta in units of the claimed one.
+
+    It is taken at the claim's epsilon, and also at the precision that the bounds of a data set
+    allow for a given epsilon.
+    """
     generator = np.random.default_rng(budget.seed)
     for _ in range(4 * budget.cases):
         tail = generator.uniform(1.5, 5.5)
@@ -87,10 +95,11 @@ def sample_printed(
         number("u, at most sqrt(precision leverage) times 1 + |theta|", above=0.0, at_most=1e100),
     ] = 0.25,
 ) -> float:
-    """A posterior sample has epsilon sqrt(gamma L^2 log(2/delta)/h) + gamma L^2/(2 (h + 1)) + (1 +
-    log(2/delta))/(2 h), L = 1 + |theta|, h = lambda + lambda_min (checked in units of delta).
+    """A posterior sample of precision gamma has an epsilon of sqrt(gamma L^2 log(2/delta)/h) +
+    gamma L^2/(2 (h + 1)) + (1 + log(2/delta))/(2 h), L = 1 + |theta|, h = lambda + lambda_min.
 
-    Epsilon of a posterior sample as printed, log(2/delta) for a squared tail.
+    Returns this epsilon, where ``leverage`` is 1/h and ``shift`` is sqrt(gamma/h) L. In it
+    log(2/delta) stands for the square of the tail t. The check is in units of delta.
     """
     mu, u, log_term = leverage, shift, math.log(2.0 / delta)
     return u * math.sqrt(log_term) + 0.5 * u**2 / (1.0 + mu) + 0.5 * (1.0 + log_term) * mu
@@ -100,7 +109,10 @@ def sample_printed(
     grid(delta=[1e-4, 1e-6, 1e-8], leverage=[0.01, 1e-4], shift=[0.1, 0.25, 0.5, 1.0])
 )
 def sample_printed_cases(delta, leverage, shift):
-    """One record x = y = 1 joins an empty data set: leverage 1/lambda, residual 1."""
+    """To judge an epsilon: the function that returns 1 and its exact delta, in units of delta.
+
+    One record x = y = 1 joins an empty data set, so that the leverage is 1/lambda, the residual 1.
+    """
     return lambda epsilon: (1.0, ridge.posterior_delta(epsilon, leverage, shift).max() / delta)
 
 
@@ -126,9 +138,9 @@ def solution_cases(budget):
 )
 def balanced(*, epsilon: Epsilon = 1.0, delta: TailDelta = 1e-6) -> float:
     """A posterior sample of precision (posterior_shift(epsilon, t, 1/lambda) / (1 + R))^2 lambda
-    is (epsilon, 2 Phi(-t))-DP on all sets of at most n records (checked in units of delta).
+    is (epsilon, 2 Phi(-t))-DP on all sets of at most n records.
 
-    delta of OPS-Balanced at epsilon.
+    Here R bounds |theta| as in OUT-PERT. Returns delta = 2 Phi(-t). The check is in units of it.
     """
     del epsilon
     return delta
@@ -136,10 +148,11 @@ def balanced(*, epsilon: Epsilon = 1.0, delta: TailDelta = 1e-6) -> float:
 
 @balanced.bounds(tolerance=1e-6)
 def balanced_cases(budget):
-    """The precision as shipped; first on nearly no data, where all bounds are met.
+    """Exact deltas at the precision with which the mechanism runs, in units of delta.
 
-    With a lambda hardly above the least the two samples differ by their spread, so that both
-    tails count.
+    The first cases are of no record against one, where all bounds are attained. Where lambda is
+    hardly above its least value, the two samples differ in their variance, so that both tails
+    count.
     """
     settings = [(5.0, 0.1, 1e3), (5.0, 1e-3, 1e3), (1.0, 1e-6, 1e3)]
     for epsilon, delta in ((20.0, 0.1), (200.0, 1e-6)):

@@ -1,6 +1,7 @@
 """Koskela, Redberg & Wang 2024, Theorem 6.1: generalised propose-test-release.
 
-And what its tuning gains, Section 6.1; around a posterior sample: shipped_runs.
+The second claim is what its tuning gains (Section 6.1). The privacy of this scheme around a
+posterior sample is claimed in ``shipped_runs``.
 """
 
 import math
@@ -34,7 +35,7 @@ def general(
     delta^)-DP test that passes other data with probability delta' at most, is (epsilon + epsilon^,
     delta + delta^ + delta')-DP.
 
-    delta + test_delta + failure, at epsilon + test_epsilon.
+    Returns the delta of the whole, delta + test_delta + failure, at epsilon + test_epsilon.
     """
     release = ApproximateGuarantee(epsilon, delta)
     test = ApproximateGuarantee(test_epsilon, test_delta)
@@ -42,7 +43,7 @@ def general(
 
 
 def _two_way(rows: np.ndarray, epsilon: float) -> float:
-    """Larger hockey-stick divergence of the two rows."""
+    """The larger one of the two hockey-stick divergences between two laws, the rows."""
     excess = rows - math.exp(epsilon) * rows[::-1]
     return float(np.maximum(excess, 0.0).sum(axis=1).max())
 
@@ -81,8 +82,11 @@ def tighter(
     delta: RunDelta = 1e-6,
     mean: Annotated[float, number("E[K] of the geometric law", above=1.0)] = 30.0,
 ) -> float:
-    """At equal (epsilon, delta) of the tuned algorithm Corollary 6.2 leaves a run more epsilon
-    than Liu & Talwar's bound (the ratio is above 1)."""
+    """At equal (epsilon, delta) of the tuned algorithm, Corollary 6.2 leaves a run more epsilon
+    than Liu & Talwar's bound.
+
+    Returns the ratio of the two, which is above 1.
+    """
     law = laws.geometric(1.0 / mean)
     ours, theirs = (
         calibrate_tuned(epsilon, delta, law, theorem).run.epsilon

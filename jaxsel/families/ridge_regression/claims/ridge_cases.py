@@ -12,7 +12,7 @@ from jaxsel.language.base import Budget
 
 
 class RidgeSet(NamedTuple):
-    """What the steps of OPS-PTR look at: least eigenvalue of X'X, and |theta|."""
+    """What the test of OPS-PTR depends on: the least eigenvalue of X'X, and |theta|."""
 
     least: float
     norm: float
@@ -24,7 +24,7 @@ class RidgePair(NamedTuple):
     smaller: RidgeSet
     larger: RidgeSet
     leverage: float  # of the record, on the smaller set
-    residual: float  # the same
+    residual: float  # |y - x'theta| of the record, on the smaller set
     distance: float  # between the two solutions
     regularisation: float  # lambda
     records: int  # of the larger set
@@ -34,7 +34,7 @@ class RidgePair(NamedTuple):
 def ridge_pair(
     features: np.ndarray, targets: np.ndarray, regularisation: float, where: str
 ) -> RidgePair:
-    """The pair that the last record makes with the others."""
+    """The pair of all records but the last, and all records."""
     x, y = features[-1], targets[-1]
     eye = np.eye(features.shape[1])
     sets, solutions = [], []
@@ -57,7 +57,7 @@ def ridge_pair(
 
 
 def _worst_line(count: int, height: float, regularisation: float) -> RidgePair:
-    """On the line: equal records, then one that contradicts them."""
+    """The pair of ``count`` records (height, 1) on the line, and these with (1, -1)."""
     features = np.append(np.full(count, height), 1.0)[:, None]
     targets = np.append(np.ones(count), -1.0)
     where = f"{count} records ({height!r}, 1), then (1, -1), lambda={regularisation!r}"
@@ -105,9 +105,15 @@ class Line(NamedTuple):
 
 
 def run_delta_exact(run: RunCalibration, line: Line, epsilon: float) -> float:
-    """delta of all that one run releases, by quadrature over its test.
+    """The exact delta, at any real epsilon, of all that one run of OPS-PTR releases on the line.
 
-    The larger hockey-stick divergence of the two directions, at any real epsilon.
+    It is the larger hockey-stick divergence of the two directions, found by quadrature over the
+    noise of the two bounds.
+
+    Args:
+      run: the settings of the run.
+      line: the data set, and the record that joins it.
+      epsilon: at which delta is taken.
     """
     square, cross, x, y, regularisation = line
     squares = np.array([square, square + x * x])

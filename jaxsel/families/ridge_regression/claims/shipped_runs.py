@@ -1,7 +1,7 @@
 """The privacy of private regression as it runs: with its own settings, noise and sampler.
 
-Koskela, Redberg & Wang 2024, Section 6.1, and the two baselines of their Figure 5. What is
-judged comes out of the mechanisms' own ``prepare`` and ``sample``.
+Koskela, Redberg & Wang 2024, Section 6.1, and the two baselines of their Figure 5. The numbers that
+are judged are taken from the mechanisms' own ``prepare`` and ``sample``.
 """
 
 import math
@@ -29,9 +29,9 @@ _SIMULATED = 50_000  # trials, at most
 @CMS.privacy("OUT-PERT-run", "for ridge regression, as it runs", Relation.BASE)
 def perturbed(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e-6) -> float:
     """Output perturbation at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records,
-    n public (checked in units of delta).
+    n public.
 
-    delta at epsilon.
+    Returns delta. The check is in units of it.
     """
     del epsilon
     return delta
@@ -43,9 +43,9 @@ def perturbed(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.Delta = 1e
 @WANG.privacy("OPS-Balanced-run", "OPS with a fixed lambda, as it runs", Relation.BASE)
 def balanced(*, epsilon: parameters.Epsilon = 1.0, delta: parameters.TailDelta = 1e-6) -> float:
     """OPS-Balanced at (epsilon, delta) is (epsilon, delta)-DP on sets of at most n records, n
-    public (checked in units of delta).
+    public.
 
-    delta at epsilon.
+    Returns delta. The check is in units of it.
     """
     del epsilon
     return delta
@@ -61,7 +61,7 @@ class _Records(NamedTuple):
     regularisation: float
 
     def data(self, more: bool) -> dict[str, np.ndarray]:
-        """Without the last record, or with it."""
+        """The data set without the record that joins, or with it (``more``)."""
         features = np.append(np.full(self.count, self.feature), [self.joins[0]])
         targets = np.append(np.full(self.count, self.target), [self.joins[1]])
         kept = self.count + more
@@ -69,7 +69,7 @@ class _Records(NamedTuple):
 
 
 def _line_records(budget: Budget) -> Iterator[_Records]:
-    """On nearly no data, on the longest solution, and random ones."""
+    """Data sets: nearly empty ones, those whose solution is longest, and random ones."""
     yield _Records(1, 0.0, 0.0, (1.0, 1.0), 1000.0)
     yield _Records(1, 0.0, 0.0, (1.0, 1.0), 50.0)
     for count in (10, 1000):
@@ -81,7 +81,7 @@ def _line_records(budget: Budget) -> Iterator[_Records]:
 
 
 def _excess(first: tuple[float, float], second: tuple[float, float], epsilon: float):
-    """Hockey-stick divergence of two Gaussians (mean, deviation), by quadrature."""
+    """The hockey-stick divergence of two Gaussians (mean, deviation) at epsilon, by quadrature."""
     z = (first[0] - second[0] + first[1] * _NODES) / second[1]
     loss = 0.5 * (z**2 - _NODES**2) + math.log(second[1] / first[1])
     density = np.exp(-0.5 * _NODES**2) / math.sqrt(2.0 * math.pi)
@@ -90,7 +90,7 @@ def _excess(first: tuple[float, float], second: tuple[float, float], epsilon: fl
 
 
 def _release(mechanism, data: Mapping[str, Any], params: Mapping[str, Any]):
-    """Mean and deviation of the released coefficient, as prepared."""
+    """The mean and the deviation of the released coefficient, from what the mechanism prepares."""
     prepared, _ = mechanism.prepare(data, params)
     mean = prepared["basis"][0, 0] * prepared["solution"][0]
     return float(mean), float(prepared["deviation"][0])
@@ -125,9 +125,9 @@ def untested_cases(budget, name):
 
 
 def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
-    """Frequencies of the bins of the coefficient against the exact law, both sides.
+    """Compares simulated frequencies of the coefficient's bins with the exact law, on both sides.
 
-    An outcome outside its exact binomial limits is a case of observed above claimed.
+    A probability of the law outside the exact binomial limits is a case that fails.
     """
     from jaxsel.families.ridge_regression import entries
     from jaxsel.host.intervals import clopper_pearson
@@ -155,18 +155,19 @@ def _frequencies(name: str, budget: Budget) -> Iterator[Judged]:
 
 @KRW.privacy("OPS-run", "Section 6.1: Theorem 6.1 for one run of OPS-PTR", Relation.BASE)
 def one_run(*, epsilon: parameters.RunEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
-    """A run at calibrate_run(epsilon, delta) is (epsilon, delta)-DP, half of epsilon and a third of
-    delta for its two bounds, the same for its sample and a third of delta for the failure of a
-    bound; what run_epsilon states at a larger delta is reached by parts that sum to it; its profile
-    lies below run_profile (checked in units of these), and what it draws has its exact law.
+    """A run of OPS-PTR at calibrate_run(epsilon, delta) is (epsilon, delta)-DP: its two bounds
+    spend half of epsilon and a third of delta, its sample the same, and the failure of a bound the
+    last third of delta; at a larger delta the epsilon of run_epsilon is reached by parts that sum
+    to this delta; the exact profile lies below run_profile, and draws have the exact law.
 
-    delta at epsilon.
+    Returns delta. The check is in units of it, or of run_profile.
     """
     del epsilon
     return delta
 
 
 def _lines(budget: Budget) -> Iterator[Line]:
+    """Data sets on the line: an empty one, two of large residuals, and a random one."""
     yield Line(0.0, 0.0, 1.0, 1.0, 20.0)
     yield Line(50.0, 50.0, 1.0, -1.0, 20.0)
     yield Line(50.0, 5.0, 1.0, -1.0, 100.0)
@@ -177,9 +178,9 @@ def _lines(budget: Budget) -> Iterator[Line]:
 
 
 def _share_cases(epsilon: float, delta: float) -> Iterator[Any]:
-    """Each step within its share, a third of delta each and half of epsilon.
+    """Cases that each step keeps its share, which is a third of delta and half of epsilon.
 
-    A record moves either bound by one unit of its sensitivity.
+    One record moves each of the two bounds by one unit of its sensitivity.
     """
     run, point = calibrate_run(epsilon, delta), {"epsilon": epsilon, "delta": delta}
     moved = math.sqrt(2.0) / run.noise_multiplier
@@ -196,10 +197,10 @@ def _share_cases(epsilon: float, delta: float) -> Iterator[Any]:
 
 
 def _split_cases(epsilon: float, delta: float) -> Iterator[Any]:
-    """At a larger delta some split of it, in three parts, has to reach what is stated.
+    """Cases that some split of a larger delta in three reaches the epsilon of ``run_epsilon``.
 
-    The parts are those of Theorem 6.1: the two bounds' release, one Gaussian, at what the
-    sample's tail leaves of epsilon; the tail; and the failure of either bound.
+    The parts are those of Theorem 6.1: the delta of the two bounds, which are one Gaussian release,
+    at the epsilon that the sample leaves; the tail of the sample; and the failure of a bound.
     """
     run = calibrate_run(epsilon, delta)
     shift = float(ridge.posterior_shift(run.sample_epsilon, run.tail, 0.0))
@@ -240,10 +241,10 @@ def run_cases(budget):
 def tuned(*, epsilon: parameters.TunedEpsilon = 1.0, delta: parameters.RunDelta = 1e-6) -> float:
     """The best of K runs at calibrate_tuned(epsilon, delta), chosen by one noisy release of
     validation moments, is (epsilon, delta)-DP for the training records and for the validation
-    records: the noise as prepared and as drawn, the runs by their theorem (checked in units of
-    delta).
+    records.
 
-    delta at epsilon.
+    Returns delta. The check, in units of it, is of the noise on the moments, as prepared and as
+    drawn, and of what the theorem gives for the calibrated runs.
     """
     del epsilon
     return delta
@@ -253,14 +254,17 @@ _THEOREM, _MEAN = "KRW-Cor6.2", 6.0
 
 
 def _validated(mechanism, params, records: np.ndarray, targets: np.ndarray):
-    """The validation sums, as prepared."""
+    """The second moments of validation records, as the mechanism prepares them."""
     training = {"features": np.eye(2), "targets": np.array([0.5, -0.5])}
     validation = {"validation_features": records, "validation_targets": targets}
     return mechanism.prepare(training | validation, params)[0]["validation"]
 
 
 def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[Any]:
-    """The released second moments, with their noise as prepared and as drawn."""
+    """Cases that the release of validation moments is private: its noise as prepared, and as drawn.
+
+    Two validation records are compared with one of them.
+    """
     import jax
     import jax.numpy as jnp
 

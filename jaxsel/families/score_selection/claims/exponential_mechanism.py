@@ -1,7 +1,7 @@
 """Liu & Talwar 2019, Theorem 5.2, first part: the exponential mechanism.
 
-Recovered by random stopping over noisy scores; with the constants of the proof as printed
-and as corrected (LT-E18), which the other parts share.
+It is recovered by random stopping over noisy scores. Some constants of the proof, which the other
+parts share, are wrong in print (LT-E18).
 """
 
 import functools
@@ -93,7 +93,7 @@ def index_losses(epsilon, candidates, beta, share):
 
 
 def _exponential(scores, sensitivities, epsilon, beta):
-    """At the sensitivity that all candidates have."""
+    """``exponential_selection`` at the sensitivity that all candidates have."""
     return exponential_selection(scores, float(np.max(sensitivities)), epsilon, beta)
 
 
@@ -110,7 +110,7 @@ private.bounds(select=_exponential, equal=True, limit=100)(instances.losses)
 
 
 def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
-    """Scores with all but one candidate just beyond the claimed loss, or at random."""
+    """Score lists: all candidates but one are just beyond the claimed loss, or random ones."""
     for count in (2, 10, 1000, 10**5):
         for epsilon, beta in ((1.0, 0.1), (0.2, 0.01), (1.0, 0.99)):
             scores = np.full(count, -1.0001 * loss(np.zeros(count), 1.0, epsilon, beta))

@@ -1,6 +1,6 @@
 """Liu & Talwar 2019, Theorem 5.2, second part: candidates of different sensitivities.
 
-Beside the generalised exponential mechanism of Raskhodnikova & Smith (2016).
+It is compared with the generalised exponential mechanism of Raskhodnikova & Smith (2016).
 """
 
 import functools
@@ -54,7 +54,10 @@ def classical_privacy_cases(budget):
 
 
 def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscape]:
-    """All but one just beyond the loss; a decoy of large sensitivity; random ones."""
+    """Score lists: all but one just beyond the loss, a decoy of large sensitivity, and random ones.
+
+    A decoy is a bad candidate whose noise is large.
+    """
     ones = np.ones(1000)
     scores = np.append(0.0, np.full(999, -1.0001 * loss(0.0 * ones, ones, 1.0, 0.01)))
     yield instances.Landscape(scores, ones, 1.0, 0.01, "one good of K=1000, all alike")
@@ -82,8 +85,9 @@ def _landscapes(budget: Budget, loss, limit: int) -> Iterator[instances.Landscap
 accurate = LT.utility(
     "LT-Thm5.2-generalised-utility",
     "Theorem 5.2, generalised exponential mechanism, corrected",
-    statement="With gamma = beta/(2 K) the chosen candidate's score is at least q_j - (6 "
-    "s_j/epsilon) log(K/beta) for every j, except with probability beta (1 + 1/K).",
+    statement="With gamma = beta/(2 K) the score of the candidate that is chosen as in "
+    "LT-Thm5.2-generalised-privacy is at least q_j - (6 s_j/epsilon) log(K/beta) for every j, "
+    "except with probability beta (1 + 1/K).",
     erratum="LT-E18",
 )(stated.failure_given_candidates)
 
@@ -113,8 +117,8 @@ sharper.bounds(
 classical_accurate = RS.utility(
     "RS-GEM-utility",
     "the generalised exponential mechanism",
-    statement="It chooses a score of at least q_j - (4 s_j/epsilon) log(K/beta) for every j, "
-    "except with probability beta.",
+    statement="The generalised exponential mechanism chooses a score of at least q_j - (4 "
+    "s_j/epsilon) log(K/beta) for every j, except with probability beta.",
 )(stated.failure)
 
 
@@ -130,8 +134,8 @@ classical_accurate.bounds(
     "LT-Thm5.2-generalised-shift", "proof of Theorem 5.2, second part, corrected", erratum="LT-E18"
 )
 def exceeding(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
-    """With gamma = beta/(2 K), no run scores above its candidate, except with probability
-    beta/K."""
+    """With gamma = beta/(2 K), in no run the shifted noisy score exceeds the score of the run's
+    candidate, except with probability beta/K."""
     return beta / candidates
 
 

@@ -14,7 +14,7 @@ from jaxsel.repetitions import geometric
 
 
 class Instance(NamedTuple):
-    """Scores on neighbouring data, and settings."""
+    """Scores on two neighbouring data sets, and the settings of a selection."""
 
     first: np.ndarray
     second: np.ndarray
@@ -25,7 +25,7 @@ class Instance(NamedTuple):
 
 
 class Landscape(NamedTuple):
-    """Scores to choose from, and settings."""
+    """Scores to choose from, and the settings of a selection."""
 
     scores: np.ndarray
     sensitivities: np.ndarray | float
@@ -109,12 +109,12 @@ def losses(budget: Budget, select: Callable[..., ScoreSelection], *, equal: bool
 
 
 def selection_law(selection: ScoreSelection) -> np.ndarray:
-    """Exact law of the released candidate, Float["candidates"]."""
+    """The exact law of the released candidate, Float["candidates"]."""
     return index_law(selection.candidates, geometric(selection.gamma))[:-1]
 
 
 def chance_of_loss(scores: np.ndarray, law: np.ndarray, loss: float) -> float:
-    """Probability that the released candidate's score is more than ``loss`` below the best.
+    """The probability that the released candidate's score is more than ``loss`` below the best.
 
     ``law`` is the law of the released candidate, Float["candidates"].
     """

@@ -1,8 +1,7 @@
 """Liu & Talwar 2019, Theorem 5.2, third part: a best candidate leads by a margin.
 
-The truncated Laplace noise and the margin, as printed and as corrected (LT-E17).
-
-Beside A_dist (Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013).
+What is printed of truncated Laplace noise and of the margin is wrong (LT-E17). The mechanism is
+compared with A_dist (Smith & Thakurta 2013; Beimel, Nissim & Stemmer 2013).
 """
 
 import math
@@ -55,7 +54,7 @@ def exact_delta(
     """For delta <= e^-epsilon, Laplace noise of scale 1/epsilon truncated to
     +-log(1/delta)/epsilon has exactly delta (e^epsilon - 1)/(2 (1 - delta)) at epsilon.
 
-    For a support that reaches beyond 1.
+    The condition says that the support reaches beyond 1, by which neighbours differ.
     """
     if delta > math.exp(-epsilon):
         raise InputError(f"delta is {delta}; it must be at most e^-epsilon")
@@ -69,7 +68,7 @@ def _draw(generator: np.random.Generator) -> tuple[float, float]:
 
 @exact_delta.equals(drawn("epsilon delta", _draw, 100, (0.99, 0.24)))
 def quadrature_delta(epsilon, delta):
-    """The same by integrating the density, for a shift of 1."""
+    """The delta of truncated Laplace noise by integrating its density, for a shift of 1."""
     end = truncated_laplace_support(epsilon, delta)
     nodes, step = panels([-end, 0.0, 1.0 - end, 1.0, end], 0.5 / epsilon)
     nodes, step = nodes[nodes < end], step[nodes < end]
@@ -89,9 +88,14 @@ def stated_deltas(epsilon, delta):
 
 
 def _down_half(gamma: float, base_epsilon: float, truncation: float) -> tuple[float, float]:
-    """Chance that the best of Geom(gamma) draws is of the lower, and upper, half.
+    """The chances that the best of Geom(gamma) draws is of the lower, and of the upper half.
 
-    Half of the candidates score -1 and half +1, with truncated Laplace noise on top.
+    Half of the candidates have the score -1 and half have +1; truncated Laplace noise is added.
+
+    Args:
+      gamma: stopping probability.
+      base_epsilon: 1 over the scale of the noise.
+      truncation: delta of the noise, which ends at log(1/truncation) scales.
     """
     end = truncated_laplace_support(base_epsilon, truncation)
     near = np.geomspace(1e-12, 1.0, 120)
@@ -208,8 +212,8 @@ def _leading(candidates: int, lead: float) -> np.ndarray:
 accurate = LT.utility(
     "LT-Thm5.2-margin-utility",
     "Theorem 5.2, margin-based mechanism, corrected",
-    statement="It chooses the best candidate except with probability beta, if that leads by (3 "
-    "s/epsilon) log(2 K/(beta delta)).",
+    statement="The mechanism of LT-Thm5.2-margin-privacy chooses the best candidate except with "
+    "probability beta, if that leads by (3 s/epsilon) log(2 K/(beta delta)).",
 )(stated.failure)
 
 
@@ -222,8 +226,8 @@ def utility_cases(candidates, epsilon, delta, beta):
 
 @ST.utility("BNS-Adist-utility", "A_dist; Beimel, Nissim & Stemmer 2013")
 def classical_accurate(*, beta: SmallBeta = 0.1) -> float:
-    """It releases the best candidate except with probability beta <= 1/2, if that leads by 2 s (1 +
-    log(1/(4 beta delta))/epsilon), for any number of candidates."""
+    """A_dist releases the best candidate except with probability beta <= 1/2, if that leads by 2 s
+    (1 + log(1/(4 beta delta))/epsilon), for any number of candidates."""
     return beta
 
 
@@ -235,8 +239,8 @@ def classical_utility_cases(candidates, epsilon, delta, beta):
 
 @ST.privacy("BNS-Adist-privacy", "A_dist; Beimel, Nissim & Stemmer 2013", Relation.GENERAL)
 def classical_private(*, delta: SmallDelta = 1e-6) -> float:
-    """Releasing the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2 delta))/epsilon,
-    else nothing, is (epsilon, delta)-DP."""
+    """A_dist, which releases the best candidate if lead/(2 s) - 1 + Lap(1/epsilon) > log(1/(2
+    delta))/epsilon, else nothing, is (epsilon, delta)-DP."""
     return delta
 
 

@@ -22,8 +22,9 @@ _ITERATIONS = 3
     "LT-5.2-clusters", "Section 5.2, with Lloyd's algorithm on noisy counts and sums", Relation.BASE
 )
 def clusters(*, run_epsilon: RunEpsilon = 1.0) -> float:
-    """One run (a random number of clusters, private k-means, a private score) is epsilon_1-DP:
-    what its statistics move by, over their noise, adds up to epsilon_1 at most."""
+    """One run (a random number of clusters, private k-means, a private score) is epsilon_1-DP: the
+    largest changes of its statistics, each divided by its noise scale, add up to at most
+    epsilon_1."""
     return run_epsilon
 
 
@@ -32,17 +33,24 @@ components = LT.privacy(
     "Section 5.2, with a noisy covariance matrix",
     Relation.BASE,
     statement="One run (a random rank, private principal components, a private score) is "
-    "epsilon_1-DP: what its statistics move by, over their noise, adds up to epsilon_1 at most.",
+    "epsilon_1-DP: the largest changes of its statistics, each divided by its noise scale, add up "
+    "to at most epsilon_1.",
 )(clusters.evaluate)
 
 
 def _moved(first, second) -> float:
-    """L1 distance of two released statistics."""
+    """The L1 distance of two statistics."""
     return float(np.abs(np.asarray(first) - np.asarray(second)).sum())
 
 
 def _cluster_loss(sides: Sequence[np.ndarray], centres: np.ndarray, scored: np.ndarray) -> float:
-    """What the statistics of so many iterations, and the score, cost at epsilon_1 = 1."""
+    """The privacy loss of the statistics of all iterations, and of the score, at epsilon_1 = 1.
+
+    Args:
+      sides: the points of two neighbouring data sets.
+      centres: of the clusters in each iteration.
+      scored: the centres whose loss is the score.
+    """
     from jaxsel.families.score_selection import private_analyses as analyses
 
     count, dimension = sides[0].shape
@@ -103,8 +111,9 @@ def component_cases(budget):
 
 @LT.privacy("LT-5.2-choice", "Section 5.2, by Theorem 3.2", Relation.BASE)
 def choice(*, run_epsilon: RunEpsilon = 1.0) -> float:
-    """The best of a geometric number of such runs, its size and its result released, is 3
-    epsilon_1-DP, however many sizes are tried."""
+    """The best of a geometric number of runs that are epsilon_1-DP (LT-5.2-clusters,
+    LT-5.2-components), with its size and its result, is 3 epsilon_1-DP, however many sizes are
+    tried."""
     return analysis_settings.selected_epsilon(run_epsilon)
 
 
@@ -136,7 +145,7 @@ def failure(
     """With ceil(2 K/beta) runs on average the released run scores below the best size's median
     with probability at most beta.
 
-    Chance 2 K/runs, at most, of a run below the best size's median.
+    Returns 2 K/runs, a bound on this probability.
     """
     return 2.0 * sizes / runs
 

@@ -1,7 +1,7 @@
 """Liu & Talwar 2019, Theorem 5.2, fourth part: scores of small smooth sensitivity.
 
-Here medians; beside Laplace noise scaled to smooth sensitivity (Nissim, Raskhodnikova &
-Smith 2007).
+The scores here are medians. Laplace noise scaled to smooth sensitivity is that of Nissim,
+Raskhodnikova & Smith 2007.
 """
 
 import itertools
@@ -38,13 +38,17 @@ def smooth(
     """The smooth sensitivity of the median is the largest e^(-eta k) (x_(m+t) - x_(m+t-k-1)) over
     k >= 0 and t = 0..k+1.
 
-    Smooth sensitivity of the median of three whole numbers in [0, 4].
+    Here x are the sorted values, x_m is the median, and values beyond the list's ends are the ends
+    of the range. Returns the number for three whole numbers in [0, 4].
     """
     return smooth_sensitivity.median_smooth_sensitivity([low, middle, high], 4, smoothness)
 
 
 def _by_definition(high: int, size: int, eta: float) -> dict[tuple[int, ...], float]:
-    """max over all lists y of e^(-eta distance) times the local sensitivity at y."""
+    """The smooth sensitivity of the median of every list of whole numbers, by its definition.
+
+    It is the largest of e^(-eta distance) times the local sensitivity at y, over all lists y.
+    """
     lists = np.array(list(itertools.product(range(high + 1), repeat=size)))
     medians = np.array([smooth_sensitivity.median(row) for row in lists])
     # values replaced between each two lists
@@ -154,9 +158,9 @@ Selections = tuple[float, float, float, Any, Any, str]
 
 
 def _opposed() -> Iterator[Selections]:
-    """One of many candidates rises, and its bound shrinks; the others do the reverse.
+    """Selections in which one of many candidates rises while its bound shrinks, and others oppose.
 
-    With so many candidates it is the shift that limits eta, and it moves as well.
+    With so many candidates the shift limits eta, and changes as much as it may, too.
     """
     plans = ((30, 1.0, 1e-6, 0.1), (100, 0.3, 1e-6, 0.01), (1000, 0.1, 4e-15, 0.01))
     for count, epsilon, delta, beta in plans:
@@ -168,7 +172,7 @@ def _opposed() -> Iterator[Selections]:
 
 
 def _extremes(budget: Budget) -> Iterator[Selections]:
-    """Scores and bounds that move as far as smoothness lets them."""
+    """Random selections whose scores and bounds change as much as smoothness allows."""
     for number, generator in enumerate(budget.draws(8)):
         count = int(generator.integers(2, 8))
         epsilon = generator.uniform(0.2, 3.0)
@@ -187,7 +191,7 @@ def _extremes(budget: Budget) -> Iterator[Selections]:
 
 
 def _tables(budget: Budget) -> Iterator[Selections]:
-    """Tables of whole numbers, one list a candidate; one column is replaced."""
+    """Selections from tables of whole numbers, one list a candidate, with one column replaced."""
     generator = np.random.default_rng(budget.seed + 1)
     for number in range(min(budget.cases, 4)):
         count, size, high = 3, int(generator.integers(20, 200)), 20
@@ -214,8 +218,7 @@ private = LT.privacy(
     statement="Random stopping with gamma = beta/(2 K) over q_i - 2 b_i log(K/beta) + Lap(b_i), "
     "b_i = 12 S_i/epsilon, is (epsilon, delta)-DP, the noisy score of the chosen candidate "
     "released as well, if S_i is eta-smooth with, for e = epsilon/3, eta <= e/(2 log(2/(gamma "
-    "delta))) and eta <= log(1 + e/(8 log(K/beta))) (compared: epsilon, with the exact one at "
-    "delta).",
+    "delta))) and eta <= log(1 + e/(8 log(K/beta))).",
     erratum="LT-E18",
 )(stated.pure)
 
@@ -232,8 +235,8 @@ def privacy_cases(budget):
 accurate = LT.utility(
     "LT-Thm5.2-smooth-utility",
     "Theorem 5.2, smooth sensitivity, corrected",
-    statement="The chosen candidate's score is at least q_j - (24 S_j/epsilon) log(K/beta) for "
-    "every j, except with probability beta (1 + 1/K).",
+    statement="The score of the candidate that is chosen as in LT-Thm5.2-smooth-privacy is at "
+    "least q_j - (24 S_j/epsilon) log(K/beta) for every j, except with probability beta (1 + 1/K).",
     erratum="LT-E18",
 )(stated.failure_given_candidates)
 

@@ -4,20 +4,20 @@ from jaxsel.families.score_selection.parameters import Beta, Candidates, Delta, 
 
 
 def pure(*, epsilon: Epsilon = 1.0) -> float:
-    """Pure epsilon of the selection, whose runs are epsilon/3-DP."""
+    """Returns the pure epsilon of the selection, whose noise is scaled to it."""
     return epsilon
 
 
 def approximate(*, delta: Delta = 1e-3) -> float:
-    """delta at epsilon."""
+    """Returns the delta of the selection at its epsilon."""
     return delta
 
 
 def failure(*, beta: Beta = 0.1) -> float:
-    """Allowed chance of a worse release than claimed, or of none: beta."""
+    """Returns beta, the allowed chance of no release, or of a worse one than claimed."""
     return beta
 
 
 def failure_given_candidates(*, beta: Beta = 0.1, candidates: Candidates = 10) -> float:
-    """Allowed chance of a worse release than claimed, or of none: beta (1 + 1/K)."""
+    """Returns beta (1 + 1/K), the allowed chance of no release, or of a worse one than claimed."""
     return beta * (1.0 + 1.0 / candidates)

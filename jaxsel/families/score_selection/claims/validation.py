@@ -25,7 +25,7 @@ def validated(*, epsilon: RunEpsilon = 1.0) -> float:
     """A uniform learner, its model and the model's validation score plus Lap(1/(n epsilon_2)) are
     epsilon_2-DP for the validation set, whatever the learners.
 
-    Pure epsilon of one run: that of the noise, or of the learners.
+    Returns the pure epsilon of one run: epsilon_2, or for LT-Lem5.1(training) epsilon_1.
     """
     return epsilon
 
@@ -34,7 +34,8 @@ trained = LT.privacy(
     "LT-Lem5.1(training)",
     "Lemma 5.1",
     Relation.BASE,
-    statement="If every learner is epsilon_1-DP, they are epsilon_1-DP for the training set.",
+    statement="If every learner is epsilon_1-DP, a uniform learner, its model and the model's "
+    "noisy validation score are epsilon_1-DP for the training set.",
 )(validated.evaluate)
 
 
@@ -42,19 +43,22 @@ trained = LT.privacy(
 def trained_approximately(
     *, delta: Annotated[float, number("delta_1", at_least=0.0, at_most=1.0)] = 1e-6
 ) -> float:
-    """If every learner is (epsilon_1, delta_1)-DP, they are (epsilon_1, delta_1)-DP for the
-    training set."""
+    """If every learner is (epsilon_1, delta_1)-DP, a uniform learner, its model and the model's
+    noisy validation score are (epsilon_1, delta_1)-DP for the training set."""
     return delta
 
 
 @LT.privacy("LT-Lem5.1-tuned", "Lemma 5.1, with Theorem 3.2", Relation.BASE)
 def tuned(*, epsilon: RunEpsilon = 1.0) -> float:
-    """Algorithm 2 on these runs is 3 epsilon_2-DP for the validation set and 3 epsilon_1-DP for
-    the training set, learner, model and noisy score released."""
+    """Algorithm 2 on runs that are epsilon_2-DP for the validation set and epsilon_1-DP for the
+    training set is 3 epsilon_2-DP and 3 epsilon_1-DP for them, with learner, model and noisy score
+    released."""
     return 3.0 * epsilon
 
 
 class _Learners(NamedTuple):
+    """The laws of learners' models on two neighbouring training sets, and validation scores."""
+
     first: np.ndarray
     second: np.ndarray
     scores: np.ndarray

@@ -1,6 +1,6 @@
 """Cohen et al. 2022, Appendix A.1: Fact 1 and Claim 1, at small Renyi orders.
 
-With CL-E6: Fact 1 is false at large ones.
+Fact 1 is printed for all orders, and is false at large ones (CL-E6).
 """
 
 import math
@@ -40,6 +40,7 @@ one_coin = CL.privacy(
 
 
 def _coin_moment(p: np.ndarray, q: np.ndarray, order: float) -> np.ndarray:
+    """exp((a - 1) D_a) of single coins of biases p and q."""
     top = order * np.log(p) + (1.0 - order) * np.log(q)
     bottom = order * np.log1p(-p) + (1.0 - order) * np.log1p(-q)
     return np.exp(np.logaddexp(top, bottom))
@@ -68,8 +69,8 @@ def at_small_orders(budget):
 
 @CL.privacy("CL-Claim1", "Appendix A.1, Claim 1", Relation.BASE)
 def until_first_one(*, order: Order = 2.0, epsilon: Closeness = 0.1) -> float:
-    """For a epsilon <= 1/3 the first m coins, with 'no 1 yet' as one more outcome, have exp((a - 1)
-    D_a(P || Q)) <= 1 + 3 a (a - 1) epsilon^2."""
+    """For a epsilon <= 1/3 the place of the first 1 among m coins, with 'no 1 yet' as one more
+    outcome, has exp((a - 1) D_a(P || Q)) <= 1 + 3 a (a - 1) epsilon^2."""
     check_small_order(order, epsilon)
     return 1.0 + 3.0 * order * (order - 1.0) * epsilon**2
 

@@ -25,7 +25,7 @@ def check_small_order(order: float, epsilon: float) -> None:
 def random_sequence(
     generator: np.random.Generator, epsilon: float, *, one_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random biases p and epsilon-close q of up to 20 coins; one-sided: q <= p."""
+    """Random biases p of up to 20 coins, and epsilon-close q; with ``one_sided``, q <= p."""
     size = int(generator.integers(1, 21))
     p = 10.0 ** generator.uniform(-4.0, -1e-4, size)
     ends = np.array([pairs.extreme_neighbours(float(value), epsilon) for value in p])
@@ -49,7 +49,11 @@ def random_game(
 
 
 def attained(seen: float) -> Callable[[float], tuple[float, float]]:
-    """What was observed, to judge that the claimed rate is at most that."""
+    """Observed numbers that judge whether the claimed rate is attained.
+
+    Returns the function of the rate whose two numbers swap the sides of the check, so that it
+    holds if the rate is at most ``seen``.
+    """
     return lambda rate: (seen, rate)
 
 

@@ -1,7 +1,7 @@
 """Cohen et al. 2022, Appendix A.1: Lemmas 1 and 2 on the coin game.
 
-It shows coins of bias p on one side and q on the other until k of them came up 1. With
-CL-E5 (the promise of Algorithm 4) and CL-E7 (a step of Lemma 1).
+The game shows coins of bias p on one side and q on the other until k of them came up 1. The errata
+are CL-E5 (the promise of Algorithm 4) and CL-E7 (a step in the proof of Lemma 1).
 """
 
 import itertools
@@ -36,11 +36,11 @@ Halt = Annotated[int, whole("i, the coin at which it ends", at_least=1)]
 
 
 def largest_loss(p: np.ndarray, q: np.ndarray) -> float:
-    """D_inf(P || Q) of a game whose coins depend on the ones before.
+    """D_inf(P || Q) of all that is shown in a game whose coins depend on the ones so far.
 
     Args:
-      p, q: Float["ones coins"]: row j is shown after j ones; the game ends after as
-        many ones as there are rows, or when the coins run out.
+      p, q: Float["ones coins"], the biases on the two sides: row j is shown after j ones. The
+        game ends after as many ones as there are rows, or when the coins run out.
     """
     with np.errstate(divide="ignore"):
         up, down = np.log(p) - np.log(q), np.log1p(-p) - np.log1p(-q)
@@ -67,8 +67,8 @@ def random_games(budget):
 
 @CL.privacy("CL-Lem1-reverse", "Appendix A.1, the direction that Lemma 1 leaves out", Relation.BASE)
 def reverse(*, bias: Bias = 0.01, epsilon: Closeness = 0.5, coins: Coins = 1000) -> float:
-    """The reverse divergence has no bound: n coins of p and p e^-epsilon have D_inf(Q || P) >= n
-    log((1 - p e^-epsilon)/(1 - p))."""
+    """The reverse divergence of the coin game has no bound: n coins of bias p on the first side and
+    p e^-epsilon on the second have D_inf(Q || P) >= n log((1 - p e^-epsilon)/(1 - p))."""
     if bias > special.expit(epsilon):
         raise InputError(f"bias is {bias:g}; it must be in (0, 1/(1 + e^-epsilon)]")
     return coins * (math.log1p(-bias * math.exp(-epsilon)) - math.log1p(-bias))
@@ -89,7 +89,7 @@ def many_coins(epsilon, coins, bias):
 def first_printed(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
     """The first 1 is the i-th coin with probability sum_(j<i) (1 - p_j) p_i.
 
-    Printed chance sum_(j<i) (1 - p) p that the first 1 is the i-th coin.
+    Returns this number for coins that all have bias p.
     """
     return (halt - 1.0) * (1.0 - bias) * bias
 
@@ -98,7 +98,7 @@ def first_printed(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
 def first_one(*, bias: Bias = 0.5, halt: Halt = 3) -> float:
     """The first 1 is the i-th coin with probability prod_(j<i) (1 - p_j) p_i.
 
-    Chance (1 - p)^(i - 1) p that the first 1 is the i-th coin.
+    Returns this probability for coins that all have bias p.
     """
     return (1.0 - bias) ** (halt - 1) * bias
 
@@ -201,10 +201,8 @@ def games(budget):
 
 @CL.privacy("CL-Lem2-constant", "Appendix A.1, Lemma 2", Relation.BASE, loose=_THIRD)
 def constant(*, order: Order = 2.0, epsilon: Closeness = 0.1, calls: Ones = 1) -> float:
-    """The exact rate is at most 3 a epsilon^2, for epsilon <= 1.
-
-    3 k a epsilon^2 of Lemma 2.
-    """
+    """The exact divergence of the coin game (CL-Lem2-sharp) is at most 3 k a epsilon^2, for epsilon
+    <= 1."""
     return printed(order=order, epsilon=epsilon, calls=calls)
 
 

@@ -39,7 +39,7 @@ charged = CL.privacy(
 
 
 def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray:
-    """Two branches of a Test: chances of top on both sides, epsilon-close."""
+    """The chances of top of two branches of a Test, Float["side branches"], epsilon-close."""
     first = generator.uniform(0.0, 1.0, 2) ** 3
     ends = np.array([pairs.extreme_neighbours(float(h), epsilon) for h in first])
     return np.stack([first, ends[[0, 1], generator.integers(0, 2, 2)]])
@@ -48,7 +48,7 @@ def _close_chances(generator: np.random.Generator, epsilon: float) -> np.ndarray
 def _program(
     generator: np.random.Generator, epsilon: float
 ) -> tuple[list[_Step], list[_Step], tuple[bool, ...]]:
-    """A random program on both sides, and which of its calls are Selections."""
+    """The calls of a random program on two neighbouring data sets, and which are Selections."""
     sides: tuple[list[_Step], list[_Step]] = ([], [])
     kinds = tuple(bool(kind) for kind in generator.integers(0, 2, 4))
     for kind in kinds:
@@ -66,6 +66,7 @@ def _program(
 
 
 def _losses(first: Transcripts, second: Transcripts) -> np.ndarray:
+    """The absolute privacy loss of each transcript, 0 for impossible ones."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.abs(np.log(first.probabilities) - np.log(second.probabilities))
     possible = (first.probabilities > 0.0) | (second.probabilities > 0.0)
@@ -73,7 +74,11 @@ def _losses(first: Transcripts, second: Transcripts) -> np.ndarray:
 
 
 def _runs(budget: Budget):
-    """Exact laws of random programs: epsilon, gamma, loss, calls charged, detail."""
+    """Random programs of calls, each with what its exact laws say.
+
+    Yields epsilon and gamma; of each transcript the privacy loss, the number of Selections that
+    released a run, and the number of tops; the number of Selections; and the program in words.
+    """
     for case, generator in enumerate(budget.draws(90)):
         epsilon = generator.uniform(0.05, 1.5)
         gamma = float(generator.choice([0.5, 1.0, 3.0]))

@@ -1,6 +1,6 @@
-"""Cohen et al. 2022, Section 2.2.2: from Test to the coin game, at a known p.
+"""Cohen et al. 2022, Section 2.2.2: the reduction of Tests at a known p to the coin game.
 
-With CL-E4: the reduction fails for p near 1, and is not needed.
+The reduction fails for p near 1, and is not needed (CL-E4).
 """
 
 import math
@@ -34,7 +34,8 @@ def promise_printed(*, epsilon: Closeness = 0.01, passing: Passing = 1.0) -> flo
     """1 - p_0 >= e^(-2 epsilon) (1 - p_1), p_0 and p_1 being the chances of 'top' at p and at p
     e^-epsilon.
 
-    Printed lower bound e^(-2 epsilon) (1 - p_1) on 1 - p_0; H always says "top".
+    Returns this lower bound on 1 - p_0 for an H that always says "top", so that p_0 = p and p_1 = p
+    e^-epsilon.
     """
     return math.exp(-2.0 * epsilon) * (1.0 - passing * math.exp(-epsilon))
 
@@ -70,7 +71,11 @@ def seldom_passed(budget):
 
 @CL.privacy("CL-Sec2.2.2-step-renyi-printed", "Sections 2.2.2 and 2.2.4", Relation.BASE)
 def renyi_printed(*, order: Order = 2.0, epsilon: Closeness = 0.01, calls: Tops = 1) -> float:
-    """D_a(A^p || A^(p/e^epsilon)) <= 12 c a epsilon^2 for every p."""
+    """D_a(A^p || A^(p/e^epsilon)) <= 12 c a epsilon^2 for every p.
+
+    A^p is the transcript, on one side, of Tests at the known p until c of them answered "top"; the
+    other transcript is of the other side, at p/e^epsilon.
+    """
     return 12.0 * calls * order * epsilon**2
 
 

@@ -1,6 +1,6 @@
 """Cohen et al. 2022, Theorem 2: Tests until c of them answered top.
 
-With CL-E3: its approximate part lacks a term.
+The approximate part of the theorem lacks a term (CL-E3).
 """
 
 import math
@@ -37,7 +37,11 @@ def pure(*, epsilon: Epsilon = 1.0, gamma: Gamma = 1.0, tops: Tops = 2) -> float
 
 
 def _tight(epsilon: float, gamma: float, bottoms: int, tops: int) -> float:
-    """Exact loss of n bottoms and then c tops, each as far apart as it may be."""
+    """The exact privacy loss of n bottoms and then c tops, whose Tests are the worst ones.
+
+    Top is e^epsilon times rarer on the first side in the Tests that answer bottom, and as much
+    likelier in those that answer top.
+    """
     rare = 1.0 / (1.0 + math.exp(epsilon))
     ratio = math.exp(epsilon)
     first = laws.top_after_bottoms(gamma, bottoms, rare, tops, rare * ratio)
@@ -105,17 +109,21 @@ def approximate(
 ) -> float:
     """Tests until c answers 'top' are (epsilon', delta)-DP with epsilon' = min((2 c + gamma)
     epsilon, min_a (c lambda(a) + log(1/delta))/(a - 1)), of order epsilon sqrt(c log(1/delta)) + c
-    epsilon^2."""
+    epsilon^2.
+
+    Here lambda(a) = -log(1 - a (a - 1) (e^epsilon - 1)^2 e^(2 a epsilon)).
+    """
     return bounds.tests_epsilon_simple(epsilon, gamma, calls, delta)
 
 
 def _ratio_delta(epsilon: float, half: int, level: float) -> float:
-    """Delta at ``level`` of an adversary that first learns p, then uses it.
+    """The delta at the epsilon ``level`` of an adversary who first learns p, and then uses it.
 
-    It first asks tests that say "top" with the same tiny probability on both sides,
-    until ``half`` of them did, then tests that are e^epsilon rarer on the second side,
-    until ``half`` more did. The ratio of the two waiting times is beta prime, whatever
-    p is, and e^epsilon larger on the second side; its privacy loss falls with it.
+    The adversary first asks Tests that say "top" with the same tiny probability on both sides,
+    until ``half`` of them did. Then come Tests that say "top" e^epsilon times more rarely on the
+    second side, until ``half`` more did. The ratio of the second waiting time to the first has a
+    beta prime law, whatever p is, and is e^epsilon times larger on the second side. The privacy
+    loss falls with this ratio, so that delta is that of the event of a small ratio.
     """
     best = 0.0
     for extra in (0.0, 40.0):
@@ -136,7 +144,7 @@ def _ratio_delta(epsilon: float, half: int, level: float) -> float:
 
 
 def _by_ratio(epsilon: float, half: int, delta: float) -> Callable[[float], tuple[float, float]]:
-    """That delta at the claimed epsilon, against delta."""
+    """To judge a claimed epsilon: the function that returns delta and ``_ratio_delta`` at it."""
     return lambda level: (delta, _ratio_delta(epsilon, half, level))
 
 
@@ -180,14 +188,28 @@ def sharp(
 ) -> float:
     """Tests until c tops are (epsilon', delta)-DP with epsilon' from the exact Renyi divergence at
     a known p, c ((1-a) epsilon - log(1 + e^epsilon - e^(a epsilon)))/(a - 1), or (2 c + gamma)
-    epsilon if that is less."""
+    epsilon if that is less.
+
+    With gamma = infinity p is 1, and only the former is taken.
+    """
     if math.isinf(gamma):
         return bounds.known_chance_epsilon(epsilon, tops, delta)
     return bounds.tests_epsilon(epsilon, gamma, tops, delta)
 
 
 def randomised_tests(epsilon: float, tops: int, count: int, nodes: laws.Prior) -> list[np.ndarray]:
-    """Logarithms of the exact laws, both sides, of randomised response until c tops."""
+    """The exact laws, on both sides, of Tests by randomised response until c of them answered top.
+
+    Args:
+      epsilon: of randomised response; top is rarer on the first side.
+      tops: c.
+      count: the largest number of Tests.
+      nodes: the law of p.
+
+    Returns:
+      For each side Float["count+1"]: log probabilities of 0 to c - 1 tops in all Tests, and then of
+      the place c to count of the c-th top.
+    """
     low = special.expit(-epsilon)
     ends = np.arange(tops, count + 1.0)[:, None]
     fewer = np.arange(tops + 0.0)[:, None]
@@ -208,7 +230,10 @@ def _log_choose(n, k):
 
 
 def _at_level(found: list[np.ndarray], delta: float) -> Callable[[float], tuple[float, float]]:
-    """The exact delta of two laws, given by logarithms, at the claimed epsilon, against delta."""
+    """To judge a claimed epsilon: the function that returns delta and the exact delta at it.
+
+    ``found`` are the logarithms of the two laws.
+    """
     return lambda level: (delta, divergences.profile_delta_of_logs(found[0], found[1], level))
 
 

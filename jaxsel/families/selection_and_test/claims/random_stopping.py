@@ -22,7 +22,7 @@ def attribution(*, beta: Beta = 0.01, delta: Delta = 1e-12, constant: Constant =
     """Liu & Talwar 2019 (Theorem 3.4) give (3 epsilon, O(delta/beta))-DP for a better-than-median
     algorithm.
 
-    Delta C delta/beta that "O(delta/beta)" stands for.
+    Returns C delta/beta, which is meant by "O(delta/beta)".
     """
     return constant * delta / beta
 

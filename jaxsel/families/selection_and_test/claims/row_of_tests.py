@@ -1,4 +1,4 @@
-"""Cohen et al. 2022, Section 1.1: what a row of Tests of one query says."""
+"""Cohen et al. 2022, Section 1.1: with which probability a row of Tests of one query says top."""
 
 import math
 from typing import Annotated
@@ -74,8 +74,11 @@ def far_below(beta):
 
 @CL.utility("CL-Sec1.1-count", "Section 1.1, sharpened")
 def needed(*, beta: Beta = 0.1, gamma: Gamma = 1.0) -> float:
-    """2 (Gamma(gamma+1)/beta)^(1/gamma) Tests are enough: then a query at or above the threshold
-    gets no top with probability at most beta."""
+    """In 2 (Gamma(gamma+1)/beta)^(1/gamma) Tests a query at or above the threshold gets no top with
+    probability at most beta.
+
+    Returns this number of Tests, before it is rounded up.
+    """
     log_factor = float(special.gammaln(gamma + 1.0)) - math.log(beta)
     with np.errstate(over="ignore"):
         return 2.0 * float(np.exp(log_factor / gamma))

@@ -43,7 +43,7 @@ def by_parity(outcomes: tuple):
 def _random_calls(
     generator: np.random.Generator, epsilon: float, calls: int
 ) -> tuple[list[SelectionCall], list[SelectionCall]]:
-    """Selections of up to 3 candidates, two branches each, on both sides."""
+    """Random Selections of up to 3 candidates and two branches, on two neighbouring data sets."""
     sides = [], []
     for _ in range(calls):
         candidates, size = generator.integers([1, 2], [4, 5]).tolist()
@@ -92,9 +92,9 @@ def rare_best(epsilon, gamma, calls):
 @CL.privacy("CL-Thm1-delta-one-call", "Theorem 1, summed over one call", Relation.BASE)
 def one_call(*, rounds: Rounds = 5, delta: BaseDelta = 0.01) -> float:
     """c calls to Selection are ((2 c + gamma) epsilon, tau sum_i delta_i)-DP, the sum being over
-    the candidates of one call (here one, and epsilon = 0).
+    the candidates of one call.
 
-    tau delta: of c calls with one candidate each, if the sum runs over one call.
+    Returns tau delta, for calls with one candidate each. It is refuted at epsilon = 0.
     """
     return rounds * delta
 
@@ -107,10 +107,10 @@ def all_calls(*, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01)
 
 
 def _ever_private(calls: int, rounds: int, delta: float, gamma: float) -> float:
-    """Chance that one of the calls returns an outcome that only one side has.
+    """The chance that one of the calls returns an outcome that is possible on one side only.
 
-    The candidate has a private best outcome of probability delta; p is drawn once, so
-    c calls of tau rounds meet it as one call of c tau rounds.
+    This is the candidate's best outcome, and has probability delta. As p is drawn once, c calls of
+    tau rounds find it as often as one call of c tau rounds.
     """
     return float(laws.beta_binomial(calls * rounds, gamma).pgf_gap(delta))
 
@@ -139,11 +139,17 @@ def best_of_private(budget):
 
 
 def some_run_private(rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float) -> float:
-    """1 - E_p prod (1 - p delta_i)^tau over the candidates of all calls.
+    """The chance that some run of some call is non-private: 1 - E_p prod (1 - p delta_i)^tau.
 
-    The chance that one run of one call uses its delta; given that none does, the prior
-    of p is tilted by a decreasing function of p and the coupling of Theorem 1 still
-    costs gamma epsilon. The delta_i must be fixed in advance.
+    A run of candidate i is non-private with probability delta_i, and a run of an epsilon-DP
+    candidate otherwise; the product is over the candidates of all calls. Given that no run is
+    non-private, the law of p has been multiplied by a decreasing function of p, and the coupling of
+    Theorem 1 still costs gamma epsilon. The delta_i must be fixed in advance.
+
+    Args:
+      rounds: tau of each candidate of each call.
+      deltas: delta_i of each; both are broadcast.
+      gamma: exponent of the law of p.
     """
     rounds, deltas = np.broadcast_arrays(
         np.asarray(rounds, dtype=np.float64), np.asarray(deltas, dtype=np.float64)
@@ -159,10 +165,10 @@ def some_run_private(rounds: npt.ArrayLike, deltas: npt.ArrayLike, gamma: float)
 def sharp(
     *, gamma: Gamma = 1.0, calls: Calls = 10, rounds: Rounds = 5, delta: BaseDelta = 0.01
 ) -> float:
-    """c Selections of (epsilon, delta)-DP candidates have at most 1 - E_p prod (1 - p delta_i)^tau
-    at (2 c + gamma) epsilon, the product over the candidates of all calls.
+    """c Selections of (epsilon, delta_i)-DP candidates have at (2 c + gamma) epsilon a delta of at
+    most 1 - E_p prod (1 - p delta_i)^tau, the product over the candidates of all calls.
 
-    1 - E_p (1 - p delta)^(c tau) of c Selections of one (epsilon, delta) candidate.
+    Returns 1 - E_p (1 - p delta)^(c tau), for one (epsilon, delta)-DP candidate in each call.
     """
     return some_run_private(calls * rounds, delta, gamma)
 
@@ -192,16 +198,16 @@ def share(
     """1 - E_p prod (1 - p delta_i)^tau is at most gamma/(1 + gamma) times the sum of tau delta_i
     over all calls.
 
-    gamma/(1 + gamma) times the sum of tau delta over all calls, or 1 if that is less.
+    Returns this bound, c tau delta gamma/(1 + gamma), for one candidate in each call, or 1 if that
+    is less.
     """
     total = all_calls(calls=calls, rounds=rounds, delta=delta)
-    return gamma / (1.0 + gamma) * min(1.0, total)
+    return min(1.0, gamma / (1.0 + gamma) * total)
 
 
 @share.bounds(_BLOCKS, tolerance=1e-12)
 def sharp_deltas(gamma, calls, rounds, delta):
-    if calls * rounds * delta < 1.0:
-        yield sharp(gamma=gamma, calls=calls, rounds=rounds, delta=delta)
+    return sharp(gamma=gamma, calls=calls, rounds=rounds, delta=delta)
 
 
 R_CL_2 = CL.remark(

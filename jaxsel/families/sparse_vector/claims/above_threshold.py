@@ -1,6 +1,7 @@
 """Dwork & Roth 2014, Theorem 3.23: the privacy of AboveThreshold.
 
-For monotone neighbours as Lyu, Su & Li 2017, Section 4.3. That it is attained is ours.
+Its privacy for monotone neighbours is from Lyu, Su & Li 2017, Section 4.3. That both are attained
+is shown by this project.
 """
 
 from jaxsel.families.sparse_vector.bounds import above_threshold_noise

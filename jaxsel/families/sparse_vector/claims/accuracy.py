@@ -1,7 +1,7 @@
-"""Dwork & Roth 2014, Theorems 3.24 and 3.26: how far sparse vectors err.
+"""Dwork & Roth 2014, Theorems 3.24 and 3.26: how far the answers of sparse vectors are wrong.
 
-And, from Lyu, Su & Li 2017, Section 5, the exponential mechanism, to which all queries are
-known at once.
+Lyu, Su & Li 2017, Section 5, compare this with the exponential mechanism, which sees all queries at
+once.
 """
 
 import math
@@ -13,6 +13,7 @@ from jaxsel.families.sparse_vector.bounds import sparse_noise
 from jaxsel.families.sparse_vector.claims.cases import some_epsilon
 from jaxsel.families.sparse_vector.parameters import Cutoff
 from jaxsel.families.sparse_vector.stopping_laws import right_probability, stopping_law
+from jaxsel.host import floats
 from jaxsel.language.checking import drawn, in_units
 from jaxsel.language.domains import positive, probability, whole
 from jaxsel.language.papers import DR, JX, LSL
@@ -26,7 +27,7 @@ Beta = Annotated[float, probability("chance of a wrong answer")]
 # --- Sparse vectors -------------------------------------------------------------------
 
 
-# Why no levels come near this alpha.
+# Why the check of these theorems finds no levels that come near their alpha.
 _HALF = (
     "half of alpha would do: the noises of a query and of the threshold add up to more than "
     "alpha/2 with probability (2/3) beta/(2 c k) at most, while the proof gives either of them "
@@ -42,7 +43,7 @@ def sparse(
     log(2c/beta))/epsilon, Sparse errs by more than alpha in one of its answers with probability at
     most beta.
 
-    alpha = 8 c (log k + log(2c/beta))/epsilon.
+    Returns this alpha, in units of the sensitivity.
     """
     size = math.log(queries) + math.log(2.0 * cutoff / beta)
     return 8.0 * cutoff * size / epsilon
@@ -53,13 +54,16 @@ def above_threshold(*, epsilon: Epsilon = 1.0, queries: Queries = 1000, beta: Be
     """If only the last of k queries may lie above the threshold minus alpha = 8 (log k +
     log(2/beta))/epsilon, AboveThreshold errs by more than alpha with probability at most beta.
 
-    alpha = 8 (log k + log(2/beta))/epsilon.
+    Returns this alpha, in units of the sensitivity.
     """
     return sparse(epsilon=epsilon, cutoff=1, queries=queries, beta=beta)
 
 
 def _wrong(shape: np.ndarray, noise, beta: float):
-    """beta, and the chance of an error above alpha, of queries that are alpha times a shape."""
+    """To judge a claimed alpha: the function that returns beta and the exact chance of an error.
+
+    An error is an answer that is wrong by more than alpha, where the levels are alpha * shape.
+    """
     return lambda alpha: (beta, 1.0 - right_probability(alpha * shape, noise, alpha))
 
 
@@ -94,13 +98,14 @@ def last_near(budget):
 
 @JX.utility("SVT-Sparse-accuracy-sharp", "for Dwork & Roth 2014, Theorem 3.26")
 def one_above(*, cutoff: Cutoff = 3, queries: Queries = 1000, beta: Beta = 0.05) -> float:
-    """If all k queries lie at that alpha below the threshold, Sparse answers one of them above with
-    probability at most beta^2/(6 k c^2).
+    """If all k queries lie below the threshold by the alpha of SVT-Sparse-accuracy, Sparse answers
+    one of them above with probability at most beta^2/(6 k c^2).
 
-    Noise 4c/epsilon less noise 2c/epsilon exceeds alpha = 8 c log(2 k c/beta)/epsilon
-    with probability below (2/3) exp(-2 log(2 k c/beta)); k times that.
+    Laplace noise of scale 4c/epsilon minus Laplace noise of scale 2c/epsilon exceeds this alpha, 8
+    c log(2 k c/beta)/epsilon, with probability below (2/3) exp(-2 log(2 k c/beta)). The bound
+    returned is k times that.
     """
-    return beta**2 / (6.0 * queries * cutoff**2)
+    return beta**2 / (6.0 * queries * floats.square(cutoff))
 
 
 @one_above.bounds()
@@ -121,7 +126,7 @@ def far_below(budget):
 
 
 def _alpha(epsilon: float, queries: int, beta: float) -> float:
-    """(log(k - 1) + log((1 - beta)/beta))/epsilon, at least 0."""
+    """The alpha of the exponential mechanism, (log(k - 1) + log((1 - beta)/beta))/epsilon >= 0."""
     size = math.log(queries - 1) + math.log1p(-beta) - math.log(beta)
     return max(0.0, size) / epsilon
 
@@ -147,7 +152,11 @@ def one_good_query(epsilon, queries, beta):
 
 @LSL.utility("SVT-LSL-Sec5-eighth", "Section 5")
 def eighth(*, epsilon: Epsilon = 1.0, queries: TwoQueries = 1000, beta: Beta = 0.05) -> float:
-    """That alpha is at most an eighth of the one proven for AboveThreshold."""
+    """The alpha of the exponential mechanism (SVT-LSL-Sec5-exponential) is at most an eighth of the
+    one proven for AboveThreshold (SVT-AboveThreshold-accuracy).
+
+    Returns this eighth.
+    """
     return above_threshold(epsilon=epsilon, queries=queries, beta=beta) / 8.0
 
 

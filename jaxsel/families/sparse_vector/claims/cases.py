@@ -15,16 +15,18 @@ from jaxsel.language.domains import positive
 _LONG = 1000  # queries at which the worst pairs have all but reached their limit
 
 
-# (generator, relation of the neighbours) -> (point of the claim, noise, what no point says)
+# (generator, relation of the neighbours) -> (point of the claim, noise, other settings in words)
 Draw = Callable[[np.random.Generator, Relation], tuple[Point, SparseNoise, str]]
 
 
 def on_pairs(draw: Draw, most: int = 60) -> Callable[[Claim], Claim]:
-    """Decorates a claim that bounds the exact epsilons of the worst pairs and of random ones.
+    """Decorates a claim with a check: it must bound the exact epsilons of many pairs of inputs.
+
+    These are the worst pairs (``profiles.worst_pair``) and random ones.
 
     Args:
-      draw: settings of one case.
-      most: how many random cases at most.
+      draw: draws the settings of one case.
+      most: the largest number of random pairs.
     """
 
     def judged(claim: Claim) -> Claim:
@@ -35,6 +37,7 @@ def on_pairs(draw: Draw, most: int = 60) -> Callable[[Claim], Claim]:
 
 
 def pair_cases(budget, draw: Draw, relation: Relation, most: int = 60):
+    """The cases of ``on_pairs``: six worst pairs, and up to ``most`` random ones."""
     generator = np.random.default_rng(budget.seed)
     for case in range(min(budget.cases, most) + 6):
         point, noise, words = draw(generator, relation)
@@ -63,12 +66,15 @@ def _random_pair(generator: np.random.Generator, relation: Relation):
 def on_long_pairs(
     draw: Draw, where: str, at: str = "epsilon of 0.1 to 4"
 ) -> Callable[[Claim], Claim]:
-    """Decorates a claim that is attained: its pattern on a long worst pair loses nearly as much.
+    """Decorates a claim with a check that it is attained, nearly, on a worst pair of many queries.
+
+    The pattern is "below" for the queries that rise and "above" for the others; its exact privacy
+    loss is at least 0.999 times what is claimed.
 
     Args:
-      draw: settings of one case.
-      where: the pair in words, for one answer or several.
-      at: the settings that are drawn, in words.
+      draw: draws the settings of one case.
+      where: the pair in words.
+      at: in words, from where the settings are drawn.
     """
 
     def judged(claim: Claim) -> Claim:
@@ -96,7 +102,7 @@ def some_epsilon(generator: np.random.Generator) -> float:
 
 
 def stated(*, epsilon: Epsilon = 1.0) -> float:
-    """Pure epsilon of the algorithm, as calibrated or as it was published."""
+    """Returns the epsilon for which the noise is calibrated, or that was published for it."""
     return epsilon
 
 
@@ -104,12 +110,16 @@ Scale = Annotated[float, positive("s of the queries' noise Lap(s/epsilon), s c w
 
 
 def on_monotone(*, epsilon: Epsilon = 1.0, scale: Scale = 4.0) -> float:
-    """Pure epsilon (1/2 + 1/s) epsilon for monotone neighbours."""
+    """Returns (1/2 + 1/s) epsilon, the pure epsilon for monotone neighbours."""
     return epsilon * (0.5 + 1.0 / scale)
 
 
 def drawn_on_monotone(draw: Draw) -> Draw:
-    """On monotone pairs: the noise meant for general neighbours, s = 4, or for them, 2."""
+    """Draws settings for monotone pairs, with noise meant for either kind of neighbours.
+
+    The point has the scale s of the queries' noise Lap(s c/epsilon): 4 if the noise is meant for
+    general neighbours, 2 if it is meant for monotone ones.
+    """
 
     def drawn(generator: np.random.Generator, _: Relation) -> tuple[Point, SparseNoise, str]:
         meant = int(generator.integers(2))

@@ -1,7 +1,8 @@
-"""Cohen et al. 2022, Sections 1.4.2 and 1.5.2: the noises that the introduction sketches.
+"""Cohen et al. 2022, Sections 1.4.2 and 1.5.2: two mechanisms that the introduction sketches.
 
-CL-E18: one round of the exponential mechanism, and the sparse vector with Lap(b) on the
-threshold and on each query; what the latter costs monotone neighbours is found here.
+These are one round of the exponential mechanism, and the sparse vector with Lap(b) on the
+threshold and on each query. What is printed of both is wrong by a factor (CL-E18). The epsilon of
+the latter for monotone neighbours is a result of this project.
 """
 
 from typing import Annotated
@@ -45,7 +46,10 @@ _HUNDRED = listed("m beta", (100, 0.01))
 @gap_printed.bounds(_HUNDRED, factor=1.0)
 @gap.bounds(_HUNDRED, drawn("beta m", _lead, 200), factor=2.0)
 def missed(m, beta, factor):
-    """Chance of others where one of m leads them by factor log(m/beta)/epsilon."""
+    """The exact chance that the best of m candidates is not chosen by the exponential mechanism.
+
+    Its score exceeds those of all others, which are equal, by factor log(m/beta)/epsilon.
+    """
     # Weights are exp(epsilon score/2).
     weight = (m - 1) * (beta / m) ** (factor / 2.0)
     return weight / (1.0 + weight), f"a lead of {factor:g} log(m/beta)/epsilon"

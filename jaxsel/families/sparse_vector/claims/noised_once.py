@@ -1,7 +1,7 @@
-"""Lyu, Su & Li 2017, Algorithms 1 and 7: the threshold is noised once for all answers.
+"""Lyu, Su & Li 2017, Algorithms 1 and 7: the threshold gets noise once for all answers.
 
-Its privacy, also for monotone neighbours (Section 4.3), and how epsilon is best divided
-(Section 4.2).
+The claims are its privacy, also for monotone neighbours (Section 4.3), and how epsilon is best
+divided between threshold and queries (Section 4.2).
 """
 
 import math
@@ -31,9 +31,8 @@ def monotone(*, epsilon: Epsilon = 1.0, scale: Scale = 4.0, share: Share = 0.5) 
     """For monotone neighbours, the sparse vector with Lap(2/epsilon) on the threshold, once, and
     Lap(s c/epsilon) on each query is (1/2 + 1/s) epsilon-DP.
 
-    Pure epsilon (x + (1 - x) 2/s) epsilon for monotone neighbours.
-
-    With Lap(1/(x epsilon)) on the threshold and Lap(s c/(2 (1 - x) epsilon)) on queries.
+    Returns (x + (1 - x) 2/s) epsilon, the pure epsilon with Lap(1/(x epsilon)) on the threshold and
+    Lap(s c/(2 (1 - x) epsilon)) on queries. The statement is its case x = 1/2.
     """
     return epsilon * (share + (1.0 - share) * 2.0 / scale)
 
@@ -54,7 +53,10 @@ def _lyu(generator, relation):
 
 
 def _lyu_either(epsilon: float, cutoff: int, meant: int, share: float):
-    """For monotone neighbours: with the noise meant for them, or for general ones."""
+    """A point of the claim for monotone neighbours, its noise, and c in words.
+
+    The noise is meant for general neighbours if ``meant`` is 0, and for monotone ones if it is 1.
+    """
     noise = lyu_su_li_noise(epsilon, cutoff, (Relation.GENERAL, Relation.MONOTONE)[meant], share)
     return {"epsilon": epsilon, "scale": (4.0, 2.0)[meant], "share": share}, noise, f"c={cutoff}"
 
@@ -98,7 +100,7 @@ def general():
 
 def _share(relation: Relation) -> Callable[..., float]:
     def evaluate(*, cutoff: Cutoff = 10) -> float:
-        """Share of epsilon for the threshold that has the least variance."""
+        """Returns epsilon_1/epsilon, the share of the threshold, where the variance is least."""
         return good_share(cutoff, relation)
 
     return evaluate

@@ -1,7 +1,7 @@
 """Dwork & Roth 2014, Theorem 3.25: the privacy of Sparse.
 
-AboveThreshold restarted after each "above", with the noise of basic and of advanced
-composition; for monotone neighbours as Lyu, Su & Li 2017, Section 4.3.
+Sparse restarts AboveThreshold after each "above". Its noise is calibrated by basic or by advanced
+composition; for monotone neighbours it is that of Lyu, Su & Li 2017, Section 4.3.
 """
 
 import functools
@@ -43,8 +43,11 @@ Delta = Annotated[float, probability("that the noise scales are set by")]
 )
 def advanced(*, delta: Delta = 1e-6) -> float:
     """Sparse with Lap(s) on the threshold and Lap(2s) on queries, s = sqrt(32 c
-    log(1/delta))/epsilon, is (epsilon, delta)-DP for epsilon <= 1 (spent delta over delta, in the
-    worst composition of its runs)."""
+    log(1/delta))/epsilon, is (epsilon, delta)-DP for epsilon <= 1.
+
+    Returns delta. The check compares it with the delta that the worst composition of the runs of
+    AboveThreshold spends.
+    """
     return delta
 
 
@@ -75,7 +78,7 @@ def _drawn_advanced(generator, relation):
 @on_pairs(_drawn_advanced, 20)
 @JX.privacy("SVT-Sparse-advanced-pure", "for Dwork & Roth 2014, Theorem 3.25", Relation.GENERAL)
 def pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> float:
-    """With that noise Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP."""
+    """With the noise of SVT-Sparse-advanced, Sparse is epsilon sqrt(c/(8 log(1/delta)))-DP."""
     return epsilon * math.sqrt(-cutoff / (8.0 * math.log(delta)))
 
 
@@ -86,8 +89,8 @@ def pure(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6) -> 
 def pure_monotone(
     *, epsilon: Epsilon = 1.0, cutoff: Cutoff = 2, delta: Delta = 1e-6, scale: Scale = 4.0
 ) -> float:
-    """For monotone neighbours, with Lap(s' s/2) on queries, it is (1/2 + 1/s') epsilon sqrt(c/(8
-    log(1/delta)))-DP."""
+    """With Lap(s) on the threshold, s as in SVT-Sparse-advanced, and Lap(s' s/2) on queries, Sparse
+    is (1/2 + 1/s') epsilon sqrt(c/(8 log(1/delta)))-DP for monotone neighbours."""
     general = pure(epsilon=epsilon, cutoff=cutoff, delta=delta)
     return on_monotone(epsilon=general, scale=scale)
 
@@ -96,7 +99,7 @@ def pure_monotone(
 
 
 def _drawn(generator, relation, cutoffs: int = 3):
-    """Sparse with delta = 0, and with at most so many answers."""
+    """Settings of Sparse calibrated by basic composition; c is at most ``cutoffs``."""
     epsilon = some_epsilon(generator)
     cutoff = int(generator.integers(1, cutoffs + 1))
     return {"epsilon": epsilon}, sparse_noise(epsilon, cutoff, relation), f"c={cutoff}"

@@ -1,8 +1,8 @@
 """Lyu, Su & Li 2017, Figure 1: six published sparse vectors, four of them wrong.
 
-Algorithms 2 to 6 of the figure (1 is in ``noised_once``), each with the epsilon that was
-claimed for it, refuted on an explicit pair of inputs where it is wrong, and with what is
-true instead.
+For each of the figure's Algorithms 2 to 6 there is a claim of the epsilon that was published for
+it. Where that is wrong, it is refuted on an explicit pair of inputs, and a further claim says what
+is true instead. Algorithm 1 is in ``noised_once``.
 """
 
 import functools
@@ -44,7 +44,7 @@ _lee_clifton = functools.partial(_drawn, variants.LEE_CLIFTON)
 
 def _proven(variant: Variant, relation: Relation) -> Callable[..., float]:
     def evaluate(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1) -> float:
-        """Its pure epsilon for such neighbours, for any number of queries."""
+        """Returns the algorithm's pure epsilon, whatever the number of queries is."""
         return variant.proven(epsilon, cutoff, relation)
 
     return evaluate
@@ -79,7 +79,7 @@ def three_growth(*, epsilon: Epsilon = 1.0, cutoff: Cutoff = 1, queries: Queries
     """Algorithm 3 answers m times "below" and then releases a value at most the threshold e^(m
     epsilon/(2c)) times as often on m + 1 zeros as on (1^m, 0).
 
-    Privacy loss m epsilon/(2c) of m times "below", then a value <= the threshold.
+    Returns m epsilon/(2c), the privacy loss of this event.
     """
     return epsilon * (queries / (2.0 * cutoff))
 
@@ -103,9 +103,13 @@ _RUNS = ((1.0, 1, 30), (1.0, 2, 30), (0.1, 1, 200), (2.0, 3, 50), (1.0, 1, 1))
 @three_growth.equals(listed("epsilon cutoff queries", *_RUNS))
 @three_printed.bounds(listed("epsilon queries", (1.0, 3), (1.0, 30), (0.1, 200)), cutoff=1)
 def released(epsilon, cutoff, queries):
-    """Exact log ratio of that event on m + 1 zeros against (1^m, 0)."""
+    """The exact privacy loss of m times "below" and then a value at most the threshold.
+
+    It is the log ratio of the probabilities of this event on m + 1 zeros and on (1^m, 0).
+    """
     noise = variants.ROTH.design(epsilon, cutoff, queries + 1)
-    # All below comes first; with one answer left, then a low value at the end.
+    # What comes after the first "above" does not matter, so that one is enough. Then pattern 0 is
+    # "below" throughout, and pattern 1 ends with an "above" whose value is at most the threshold.
     single = noise._replace(cutoff=1)
     pair = profiles.worst_pair(queries, 1, _MONOTONE)
     logs = [patterns.pattern_law(row, single, [0.0])[1] for row in pair]
@@ -212,7 +216,7 @@ def one_sided(epsilon, second):
 
 def _growth(share: float) -> Callable[..., float]:
     def evaluate(*, epsilon: Epsilon = 1.0, queries: Queries = 30) -> float:
-        """Least privacy loss of m answers "below" and then m "above"."""
+        """Returns a lower bound on the privacy loss of m answers "below" and then m "above"."""
         return share * queries * epsilon
 
     return evaluate
@@ -226,13 +230,13 @@ def six_growth():
 
 @JX.privacy("SVT-LSL-Alg6-growth-sharp", "", _GENERAL, formula=_growth(0.75))
 def six_growth_sharp():
-    """In that event it loses at least 3 m epsilon/4."""
+    """In the event of SVT-LSL-Alg6-growth, Algorithm 6 loses at least 3 m epsilon/4."""
 
 
 @JX.privacy("SVT-LSL-Alg6-growth-monotone", "", _MONOTONE, formula=_growth(0.375))
 def six_growth_monotone():
-    """In the same event, on 2m zeros against (1^m, 0^m), a monotone neighbour, it loses at least 3
-    m epsilon/8."""
+    """When Algorithm 6 answers m times "below" and m times "above", it loses at least 3 m epsilon/8
+    on 2m zeros against (1^m, 0^m), which is a monotone neighbour."""
 
 
 @CHEN.privacy(
@@ -256,7 +260,11 @@ _GROWING = grid(epsilon=[0.01, *_EPSILONS], queries=[1, 2, 5, 20, 60])
 @six_growth_monotone.bounds_below(_GROWING, relation=_MONOTONE)
 @six_printed.bounds(grid(relation=(_GENERAL, _MONOTONE)), queries=30)
 def unlimited(epsilon, queries, relation):
-    """Exact loss of that pattern on 2m zeros against m ones and m minus ones (zeros)."""
+    """The exact privacy loss of m answers "below" and then m "above".
+
+    The inputs are 2m zeros, and m ones followed by m times -1, or by m zeros for monotone
+    neighbours.
+    """
     noise = variants.CHEN.design(epsilon, 1, 2 * queries)
     last = -1.0 if relation is _GENERAL else 0.0
     above = np.repeat([False, True], queries)

@@ -53,7 +53,8 @@ def released(
     prod_(l' < l) (1-p_l') gamma/D_l' / D_l, with p_l = P[score >= 1 - l/R] and D_l = p_l (1-gamma)
     + gamma.
 
-    Chance that Algorithm 6 releases x: by default the score 0, of scores 1, 1/2 and 0.
+    Returns this probability, or that of releasing nothing. By default the scores are 1, 1/2 and 0,
+    and x is the outcome of score 0.
     """
     if (probabilities is None) != (scores is None):
         raise InputError("probabilities and scores belong together; give both, or neither")
@@ -67,7 +68,7 @@ def released(
 
 
 def _step_by_step(q, scores, levels: int, gamma: float) -> np.ndarray:
-    """The law again, one draw after another, until little is left."""
+    """The law of Algorithm 6, summed draw by draw until less than 1e-14 is undecided."""
     alive, out = np.zeros(levels + 2), np.zeros(q.size + 1)
     alive[0] = 1.0
     passes = scores >= np.append(thresholds(levels), np.inf)[:, None]
@@ -101,7 +102,10 @@ def random_laws(budget):
 
 
 def loss(pair: pairs.LawPair, scores, levels: int, gamma: float) -> float:
-    """Pure epsilon of Algorithm 6; "nothing" cannot happen with scores >= 0."""
+    """The exact pure epsilon of Algorithm 6 on a pair of base laws, for scores >= 0.
+
+    "Nothing" is left out, as it has probability 0 for such scores, up to rounding.
+    """
     found = [decreasing_threshold_law(side, scores, levels, gamma) for side in pair]
     return exact_epsilon(found[0][:-1], found[1][:-1])
 

@@ -47,7 +47,16 @@ def _random_accepted(generator: np.random.Generator, size: int) -> int:
 
 
 def enumerated(q: np.ndarray, accepted: int, gamma: float, steps: int):
-    """Law of Algorithm 1, "nothing" last, and its expected number of draws, draw by draw."""
+    """The law of Algorithm 1, "nothing" last, and its expected number of draws.
+
+    Both are summed draw by draw, as an oracle of ``threshold_law``.
+
+    Args:
+      q: base probabilities, best outcome first.
+      accepted: how many of the best outcomes reach the threshold.
+      gamma: stopping probability after a failure.
+      steps: T, the largest number of draws.
+    """
     success = min(float(q[:accepted].sum()), 1.0)
     # alive before draw j: all earlier draws failed, and no coin said stop
     draw = np.arange(steps)
@@ -120,10 +129,10 @@ def pure_bases(budget):
 def approximate(
     *, epsilon: SmallEpsilon = 1.0, delta: Delta = 1e-6, gamma: Gamma = 0.1, slack: Slack = 0.1
 ) -> float:
-    """For an (epsilon, d)-DP base and such T, Algorithm 1 is (2 epsilon + epsilon_0, 3 e^(2 epsilon
-    + epsilon_0) d/gamma)-DP.
+    """For an (epsilon, d)-DP base and T as in LT-Thm3.1(b), Algorithm 1 is (2 epsilon + epsilon_0,
+    3 e^(2 epsilon + epsilon_0) d/gamma)-DP.
 
-    delta of Algorithm 1 at 2 epsilon + epsilon_0.
+    Returns this delta.
     """
     return threshold_approximate(epsilon, delta, gamma, slack).delta
 
@@ -133,7 +142,7 @@ def approximate_sharp(*, epsilon: Epsilon = 1.0, delta: Delta = 1e-6, gamma: Gam
     """For an (epsilon, d)-DP base, Algorithm 1 without a last draw is (2 epsilon, d/(gamma + d (1 -
     gamma)))-DP.
 
-    delta of Algorithm 1 without a last draw at 2 epsilon.
+    Without a last draw means T = infinity. Returns this delta.
     """
     return threshold_approximate_sharp(epsilon, delta, gamma).delta
 
@@ -178,7 +187,7 @@ def release(
     """Algorithm 1 releases outcomes that reach the threshold in proportion to their probability in
     one draw.
 
-    Probability that an outcome is released, given that one is: q/p_1.
+    Returns the probability q/p_1 that a given outcome is released, given that any is.
     """
     if share > success:
         raise InputError(f"share is {share}; it must be at most success, {success}")

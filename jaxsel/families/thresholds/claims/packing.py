@@ -21,7 +21,7 @@ from jaxsel.language.domains import number, positive
 from jaxsel.language.papers import LT
 from jaxsel.tuning.bounds.random_stopping import stopping_law
 
-_ROUNDING = 1e-12  # a last step that long is none
+_ROUNDING = 1e-12  # a last step of this relative length is rounding, and no step
 _COUNTS = (10.0, 100.0, 1e3, 1e6, 1e12, 1e50)
 
 
@@ -40,9 +40,15 @@ def settings(budget):
 
 
 def packing_path(start: float, end: float, epsilon: float, miss: float | None = None) -> np.ndarray:
-    """Chances of success and of failure from start to end in the largest epsilon-DP steps.
+    """A path of success probabilities from start to end, in the largest steps that are epsilon-DP.
 
-    Float[np.ndarray, "steps+1 2"]. ``miss`` is 1 - end, where end is too near 1 to give it.
+    Args:
+      start, end: the success probabilities of a mechanism on D_0 and on D_j.
+      epsilon: the mechanism's privacy between neighbours.
+      miss: 1 - end, where end is too near 1 for the subtraction.
+
+    Returns:
+      Float[np.ndarray, "steps+1 2"]: the chances of success and of failure after each step.
     """
     miss = 1.0 - end if miss is None else miss
     grow = math.exp(epsilon)
@@ -88,9 +94,9 @@ def dominant(*, candidates: Candidates = 1000.0, alpha: Alpha = 0.1) -> float:
 
 @dominant.bounds_below(settings)
 def dominance(candidates: float, alpha: float) -> float:
-    """Chance on D_j that mechanism j alone answers 1; at least 1 - K^-alpha.
+    """The chance on D_j that mechanism j alone answers 1, which is at least 1 - K^-alpha.
 
-    (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
+    It is (1 - 1/(2 K^alpha)) (1 - 1/(2 K^(1+alpha)))^(K - 1).
     """
     chances = packing_successes(candidates, alpha)
     log_others = (candidates - 1.0) * math.log1p(-chances.loser)
@@ -101,17 +107,20 @@ def dominance(candidates: float, alpha: float) -> float:
 
 
 class Selection(NamedTuple):
-    """A selection on these data sets, whose proven epsilon is factor epsilon."""
+    """What a selection loses on the way from D_0 to D_j; it is proven factor * epsilon-DP."""
 
     name: str
-    epsilon: float
+    epsilon: float  # of each mechanism, or of the exponential mechanism itself
     factor: float
-    loss: float  # per neighbour, on the way from D_0 to D_j, of the chance to choose j
+    loss: float  # the mean rise per step of the logarithm of the chance to choose j
     at_end: float  # the chance to choose j on D_j
 
 
 def selections(epsilon: float, candidates: float, alpha: float) -> Iterator[Selection]:
-    """Algorithms 1 and 2 with gamma = 1/(10 K), and an exponential mechanism."""
+    """Algorithms 1 and 2 with gamma = 1/(10 K), and the exponential mechanism that is just useful.
+
+    The last has the epsilon of ``smallest_exponential_epsilon``.
+    """
     gamma = 0.1 / candidates
     steps = packing_distance(epsilon, candidates, alpha)
     start, winner, loser, _ = packing_successes(candidates, alpha)
@@ -132,8 +141,11 @@ def bound(
     *, epsilon: MechanismEpsilon = 0.1, candidates: Candidates = 1000.0, alpha: Alpha = 0.1
 ) -> float:
     """A selection that chooses the K^-alpha-dominant one of K mechanisms, each epsilon-DP, with
-    probability K^-alpha loses at least (1 - alpha) log(K)/Delta a neighbour: measured on Algorithms
-    1 and 2 and the exponential mechanism."""
+    probability K^-alpha loses at least (1 - alpha) log(K)/Delta at some step between neighbours.
+
+    Delta is the number of steps of LT-ThmD.2-path. The check measures the loss per step of
+    Algorithms 1 and 2 and of the exponential mechanism.
+    """
     return packing_bound(epsilon, candidates, alpha)
 
 
@@ -154,7 +166,7 @@ def spent(
     """P[j on D_j] <= e^(Delta E) P[j on D_0] for Algorithm 1 (E = 2 epsilon), Algorithm 2 (3
     epsilon) and the exponential mechanism (its parameter).
 
-    Privacy loss a step, at most: what the selection promises.
+    Returns E, the most that the logarithm of the chance to choose j can rise in a step.
     """
     return factor * epsilon
 
@@ -168,10 +180,11 @@ def losses_of_all(budget):
 
 
 def large_candidates(epsilon: float, alpha: float) -> float:
-    """log K from which on the bound is at least (2 - 6 alpha) epsilon.
+    """The value of log K from which on Theorem D.2's bound is at least (2 - 6 alpha) epsilon.
 
-    (1 - 3 alpha) epsilon/(3 alpha^2): rounding Delta up then costs less than what
-    (1 - alpha)/(1/2 + alpha) = 2 - 6 alpha + 12 alpha^2/(1 + 2 alpha) leaves.
+    It is (1 - 3 alpha) epsilon/(3 alpha^2). Without rounding Delta up, the bound would be epsilon
+    times (1 - alpha)/(1/2 + alpha) = 2 - 6 alpha + 12 alpha^2/(1 + 2 alpha). For such K the
+    rounding costs no more than the last term.
     """
     return (1.0 - 3.0 * alpha) * epsilon / (3.0 * alpha * alpha)
 
@@ -183,7 +196,10 @@ def limit(
     alpha: Annotated[float, number("of the theorem", above=0.0, below=1.0 / 3.0)] = 0.1,
 ) -> float:
     """For log K >= (1 - 3 alpha) epsilon/(3 alpha^2), (1 - alpha) log(K)/Delta >= (2 - 6 alpha)
-    epsilon."""
+    epsilon.
+
+    Delta is that of LT-ThmD.2-path. Returns the right side.
+    """
     return (2.0 - 6.0 * alpha) * epsilon
 
 

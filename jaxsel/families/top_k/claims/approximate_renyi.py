@@ -27,7 +27,7 @@ Delta = Annotated[float, probability("apart from the failure")]
 
 
 def _random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
-    """Two random laws, from near to far apart."""
+    """Two random laws, which may be near each other or far apart."""
     first = generator.dirichlet(np.ones(outcomes))
     tilt = generator.normal(scale=generator.uniform(0.05, 2.0), size=outcomes)
     second = first * np.exp(tilt)
@@ -35,6 +35,7 @@ def _random_laws(generator: np.random.Generator, outcomes: int) -> LawPair:
 
 
 def _two_sided(pair: LawPair, order: float) -> float:
+    """The larger one of the Renyi divergences in both directions."""
     first, second = pair
     forward = renyi_divergence(first, second, order)
     return max(float(forward), float(renyi_divergence(second, first, order)))
@@ -48,18 +49,18 @@ def given_events(
     delta: Annotated[float, number("chance to be left out", at_least=0.0, below=1.0)] = 0.1,
 ) -> float:
     """(epsilon, delta)-DP is delta-approximate Renyi DP with the curve of randomised response:
-    there are events of probability 1 - delta on both sides, given which the laws are that close.
+    given some events of probability 1 - delta on both sides, this curve bounds the divergences.
 
-    Renyi bound at ``order`` that holds delta-approximately under (epsilon, delta)-DP: that
-    of randomised response, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))/(order - 1).
+    Returns the curve at ``order``, log(cosh((order - 1/2) epsilon)/cosh(epsilon/2))/(order - 1).
     """
     return float(randomised_response_renyi(order, epsilon))
 
 
 def events(pair: LawPair, epsilon: float, delta: float) -> LawPair | None:
-    """Parts of both laws with mass 1 - delta and ratios within e^epsilon, or None.
+    """Two laws conditional on events of probability 1 - delta, with ratios within e^epsilon.
 
-    Events with their own randomness: outcome i belongs to E with chance part_i/law_i.
+    The events may be random: outcome i belongs to its side's event with chance part_i/law_i, where
+    the parts are found by linear programming. None if there are no such events.
     """
     first, second = pair
     n, ratio = first.size, math.exp(epsilon)
@@ -111,10 +112,10 @@ def composed_approximately():
 @composed.bounds(approximate=False)
 @composed_approximately.bounds(approximate=True)
 def compositions(budget, approximate):
-    """Adaptive: the second mechanism depends on what the first released.
+    """Adaptive compositions, in which the second mechanism depends on what the first released.
 
-    Approximately, each law is a mixture of a good one, of weight 1 - failure, and of
-    another, and the events are that both draws are good.
+    In the approximate case each law is a mixture of a good one, of weight 1 - failure, and of
+    another one. The events are that both draws are from good laws.
     """
     for generator in budget.draws(stream=3):
         one = _random_laws(generator, 3)
@@ -138,7 +139,7 @@ def compositions(budget, approximate):
 def converted(*, order: Order = 10.0, renyi_epsilon: Bound = 0.5, delta: Delta = 1e-6) -> float:
     """(a, r)-Renyi DP implies (r + log(1/delta)/(a - 1), delta)-DP.
 
-    Epsilon at ``delta`` (plus the failure, in Lemma 17) of one Renyi bound.
+    Returns this epsilon. In Lemma 17 it is that at delta plus the failure.
     """
     return float(mironov_epsilon_at_order(order, renyi_epsilon, delta))
 
@@ -166,7 +167,7 @@ def converted_tightly(
 @converted_approximately.bounds(approximate=True)
 @converted_tightly.bounds(approximate=True)
 def conversions(budget, approximate):
-    """Exact delta of random laws at the converted epsilon, any order at a time."""
+    """The exact delta of random laws at the epsilon converted from a random order."""
     for case, generator in enumerate(budget.draws(stream=4)):
         good = _random_laws(generator, 4)
         junk = _random_laws(generator, 4)
@@ -193,7 +194,8 @@ def over_orders(
     """At its best order the tight conversion gives no larger epsilon than the simple one at any
     order.
 
-    Epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, tight, at the best order.
+    Returns the epsilon at ``delta`` of delta_t-approximate 0.1-zCDP, by the tight conversion at its
+    best order.
     """
     curve = ApproximateRenyiCurve(lambda a: 0.1 * np.asarray(a), delta_t)
     return approximate_renyi_to_epsilon(curve, delta).epsilon

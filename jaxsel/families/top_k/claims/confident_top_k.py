@@ -33,7 +33,7 @@ _BETAS = (0.5, 0.1, 1e-3, 1e-9)
 
 
 def _random_pairs(budget: Budget, cases: int):
-    """(scores, moved, k)."""
+    """Pairs of scores of neighbours, with k: a constructed one, and random ones."""
     yield np.array([3.0, 2.0, 1.0, 0.0]), np.array([2.0, 1.0, 2.0, 1.0]), 2
     for case, generator in enumerate(budget.draws(cases)):
         size = int(generator.integers(2, 7)) if case % 4 else 8
@@ -43,6 +43,7 @@ def _random_pairs(budget: Budget, cases: int):
 
 
 def _random_laws(budget: Budget, cases: int):
+    """Exact laws on random pairs, with their settings, epsilon, delta, and all in words."""
     generator = np.random.default_rng(budget.seed + 1)
     for scores, moved, k in _random_pairs(budget, cases):
         epsilon = float(generator.choice([0.2, 1.0, 5.0]))
@@ -55,7 +56,10 @@ def _random_laws(budget: Budget, cases: int):
 
 
 def _one_leader(scores, many: float, settings) -> np.ndarray:
-    """Law of "the first", "the second", "one of so many others", "nothing", for k = 1."""
+    """The law, for k = 1, of "the first", "the second", "one of the others" and "nothing".
+
+    ``scores`` are of the first, of the second, and of each of ``many`` others.
+    """
     levels = np.asarray(scores) * settings.round_epsilon / 2.0
     weights = np.array([1.0, 1.0, many]) * np.exp(levels - levels.max())
     gaps = [max(np.delete(scores, i)) - scores[i] for i in range(3)]
@@ -64,9 +68,10 @@ def _one_leader(scores, many: float, settings) -> np.ndarray:
 
 
 def _pairs_of_kinds(scores, many, settings) -> np.ndarray:
-    """Law of which kinds the two of the set are of, and "nothing", for k = 2.
+    """The law, for k = 2, of the kinds of the two candidates in the set; "nothing" is last.
 
-    Candidates of a kind have equal scores; a kind that is single makes no pair with itself.
+    Candidates of a kind have equal scores, ``scores``, and their numbers are ``many``. A kind of a
+    single candidate makes no pair with itself.
     """
     scores, many = np.asarray(scores), np.asarray(many)
     each = np.exp((scores - scores.max()) * settings.round_epsilon / 2.0)
@@ -84,7 +89,7 @@ def _pairs_of_kinds(scores, many, settings) -> np.ndarray:
 
 @CL.privacy("CL-Thm6-pure", "Theorem 6, corrected constants", Relation.GENERAL)
 def pure(*, epsilon: EpsilonOfAll = 1.0) -> float:
-    """If its k rounds are epsilon/(6 k)-DP each, it is epsilon-DP."""
+    """If each of its k rounds is epsilon/(6 k)-DP, Theorem 6's algorithm is epsilon-DP."""
     return epsilon
 
 
@@ -123,8 +128,9 @@ def pure_rounds(budget):
     "CL-Thm6-pure, CL-Thm6-step-noise, -rounds, -none, -tails",
 )
 def private(*, delta: DeltaOfAll = 0.1) -> float:
-    """The set with the smallest noisy gap of N, N uniform on 0..T, is (epsilon, delta)-DP: T =
-    ceil(4/beta), k rounds at (epsilon/6, delta/T) each, Lap(12/epsilon) on the gap."""
+    """Releasing the set of the smallest noisy gap among N peeled ones, N uniform on 0..T, is
+    (epsilon, delta)-DP if T = ceil(4/beta), the k rounds that peel a set are (epsilon/6,
+    delta/T)-DP together, and its gap has noise Lap(12/epsilon)."""
     return delta
 
 
@@ -147,13 +153,13 @@ def with_true_top_k(
     epsilon: Annotated[float, number("of the whole", above=0.0, at_most=700.0)] = 1.0,
     delta: DeltaOfAll = 0.1,
 ) -> float:
-    """Run at delta/10 and beta = delta/10, with sets beyond the bound replaced by the true top k,
-    it has at most (2 + e^epsilon) delta/10 at epsilon."""
+    """Theorem 6's algorithm at delta/10 and beta = delta/10, with sets beyond the bound replaced by
+    the true top k, has a delta of at most (2 + e^epsilon) delta/10 at epsilon."""
     return delta * (2.0 + math.exp(epsilon)) / 10.0
 
 
 def _corrected_law(scores: np.ndarray, settings) -> np.ndarray:
-    """Law of the set if bad sets, and none, are replaced by the true top k."""
+    """The law of the set, where sets beyond the bound, and "nothing", become the true top k."""
     law = confident_top_k_law(scores, settings)
     bad = set_gaps(scores, settings.k) > confident_gap_bound(scores.size, settings)
     best = descending(scores)[: settings.k]
@@ -191,8 +197,12 @@ def replaced_sets(budget):
     "its parts are put to the test with power: CL-Thm6-step-none, -tails",
 )
 def failing(*, beta: Beta = 0.1) -> float:
-    """With probability 1 - beta a set is released whose gap is at most (2/epsilon_r) log(4 m k) +
-    (12/epsilon) (log 2 + log(2 T/beta)), epsilon_r being one round's share."""
+    """With probability 1 - beta Theorem 6's algorithm releases a set whose gap is at most
+    (2/epsilon_r) log(4 m k) + (12/epsilon) (log 2 + log(2 T/beta)), T = ceil(4/beta), epsilon_r
+    being one round's share.
+
+    Returns beta, the allowed probability of failure, for m candidates.
+    """
     return beta
 
 
@@ -203,15 +213,17 @@ def failing_peeled():
 
 
 def _two_levels(lead: float, m: int, k: int, each: float) -> np.ndarray:
-    """Chances that k rounds pick just the k candidates ahead of m - k by ``lead``, and
-    that they do not."""
+    """The chance that k rounds pick just the k candidates that lead the others, and its complement.
+
+    They lead m - k others by ``lead``; a round is ``each``-DP.
+    """
     left = np.arange(k, 0, -1, dtype=np.float64)
     log_hit = -np.sum(np.log1p((m - k) * math.exp(-each * lead / 2.0) / left))
     return np.array([math.exp(log_hit), -math.expm1(log_hit)])
 
 
 def _ladders(budget: Budget):
-    """(scores in units of the bound, k): gaps on both sides of the bound."""
+    """Random scores, in units of the bound, and k: their gaps lie on both sides of the bound."""
     for generator in budget.draws(60):
         size = int(generator.integers(2, 8))
         yield generator.uniform(0.0, 1.5, size), int(generator.integers(1, size))
@@ -258,7 +270,10 @@ def peeled_gaps(budget):
 
 @CL.privacy("CL-Thm6-step-noise-printed", "proof of Theorem 6", Relation.GENERAL)
 def noise_printed(*, epsilon: EpsilonOfAll = 1.0) -> float:
-    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6."""
+    """Releasing Gap(S) with Laplace noise of scale 6/epsilon costs epsilon/6.
+
+    Gap(S) is the largest score outside S minus the least one inside.
+    """
     return epsilon / 6.0
 
 
@@ -285,8 +300,8 @@ def gap_losses(k, epsilon, steps, made):
 
 @CL.utility("CL-Thm6-step-tails-printed", "proof of Theorem 6")
 def large_noise(*, beta: Beta = 0.1) -> float:
-    """All noises are at most 10 log(1/beta)/epsilon except with probability beta/2, over up to
-    ceil(20/delta) runs."""
+    """With the printed constants all noises of Theorem 6's algorithm are at most 10
+    log(1/beta)/epsilon except with probability beta/2, over up to ceil(20/delta) runs."""
     return beta / 2.0
 
 
@@ -300,8 +315,8 @@ def some_large_noise(beta, delta):
 
 @CL.utility("CL-Thm6-step-tails", "proof of Theorem 6, corrected")
 def low_noise(*, beta: Beta = 0.1) -> float:
-    """No noise of scale 12/epsilon is below -(12/epsilon) log(2 T/beta) except with probability
-    beta/4, over up to T = ceil(4/beta) runs."""
+    """No noise of Theorem 6's algorithm, of scale 12/epsilon, is below -(12/epsilon) log(2 T/beta)
+    except with probability beta/4, over up to T = ceil(4/beta) runs."""
     return beta / 4.0
 
 
@@ -316,7 +331,8 @@ def some_low_noise(beta):
 
 @CL.utility("CL-Thm6-step-none", "proof of Theorem 6, corrected")
 def nothing(*, beta: Beta = 0.1) -> float:
-    """With T = ceil(4/beta) no set is drawn with probability at most beta/4."""
+    """With T = ceil(4/beta) the probability that Theorem 6's algorithm draws no set is at most
+    beta/4."""
     return beta / 4.0
 
 
@@ -329,13 +345,13 @@ def no_set(beta):
 
 @CL.privacy("CL-Thm6-step-rounds", "proof of Theorem 6, corrected", Relation.GENERAL)
 def rounds(*, epsilon: EpsilonOfAll = 1.0) -> float:
-    """The k rounds of one run are (epsilon/6, delta/T)-DP together."""
+    """The k rounds of one run of Theorem 6's algorithm are (epsilon/6, delta/T)-DP together."""
     return epsilon / 6.0
 
 
 @rounds.bounds(grid(epsilon=(0.3, 30.0), delta=(0.9, 1e-6), beta=(0.99, 0.1), k=(1, 5, 500)))
 def compositions(epsilon, delta, beta, k):
-    """The composition theorem as printed, and the worst composition of pure rounds."""
+    """The epsilon by the theorem of advanced composition, and the exact worst composition."""
     settings = confident_settings(epsilon, delta, beta, k)
     each, left = settings.round_epsilon, delta / settings.most_runs
     spread = each * math.sqrt(2.0 * k * math.log(1.0 / left))
@@ -358,7 +374,7 @@ def most_runs(*, beta: Beta = 0.1) -> float:
     """What runs has T = ceil(4/beta), noise Lap(12/epsilon) on the gap and, for few rounds, weights
     exp(epsilon f/(12 k)).
 
-    T = ceil(4/beta), Theorem 4 at beta/2 and alpha = 1.
+    Returns T = ceil(4/beta), which is that of Theorem 4 at beta/2 and alpha = 1.
     """
     return math.ceil(4.0 / beta)
 
@@ -367,7 +383,7 @@ def most_runs(*, beta: Beta = 0.1) -> float:
     listed("epsilon beta k", (1.0, 0.1, 1), (0.3, 0.07, 2), (2.5, 0.9, 3)), tolerance=1e-12
 )
 def prepared(epsilon, beta, k):
-    """The numbers that the mechanism draws with, against those of the theorem."""
+    """Compares the numbers with which the mechanism draws with those of the theorem."""
     from jaxsel.families.top_k.confident_top_k import confident_top_k
 
     params = {"epsilon": epsilon, "delta": 0.05, "beta": beta, "k": k}

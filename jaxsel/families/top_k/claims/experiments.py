@@ -1,7 +1,7 @@
 """Zhu & Wang 2022, Section 5 (EXP1 and EXP2): amounts of noise, and exact recalls.
 
-The synthetic histogram of EXP2 has 15,000 bins: k of 700 counts, the others of none. Its
-recalls are exact: Algorithm 1 by softmax, peeling by one integral, Top Stable by another.
+The synthetic histogram of EXP2 has 15,000 bins: k have 700 counts, and the others none. The recalls
+on it are exact: that of Algorithm 1 is a softmax, those of peeling and of Top Stable are integrals.
 """
 
 import functools
@@ -37,8 +37,10 @@ _BINS, _COUNT = 15_000, 700.0
 _EPSILON, _DELTA = 0.15, 1e-6
 _SIZES = (10, 20, 50, 100, 200, 500, 1000, 1500)
 
-Days = Annotated[int, whole("that share the budget", at_least=1)]
+Days = Annotated[int, whole("that share the budget", at_least=1, at_most=1e15)]
 Full = Annotated[int, whole("how many bins hold 700 counts", at_least=1, at_most=_BINS - 1)]
+# The exact recall of peeling more of them takes longer than seconds.
+Peeled = Annotated[int, whole("how many bins hold 700 counts", at_least=1, at_most=5000)]
 
 
 # --- EXP1 -----------------------------------------------------------------------------
@@ -47,6 +49,8 @@ Full = Annotated[int, whole("how many bins hold 700 counts", at_least=1, at_most
 def _rho_at(epsilon: float, delta: float) -> float:
     """The rho with rho + 2 sqrt(rho L) = epsilon, L = log(1/delta) (Theorem 11)."""
     inverse = -math.log(delta)
+    if epsilon < 1e-6 * inverse:  # the roots would cancel
+        return (epsilon / (math.sqrt(inverse + epsilon) + math.sqrt(inverse))) ** 2
     return (math.sqrt(inverse + epsilon) - math.sqrt(inverse)) ** 2
 
 
@@ -63,7 +67,7 @@ def rho_of_users(
 
 @rho_of_users.equals(grid(users=(2293, 51_406, 107_092), epsilon=(0.4, 0.8, 1.0)))
 def calibrated(users, epsilon):
-    """What the calibration gives to the steps that run."""
+    """The rho that each step of StableTopK has, by the noise with which it runs."""
     found = stable_top_k_calibration(epsilon, 1.0 / users)
     yield found.rho, "rho"
     select, test = stable_top_k_scales({"rho": found.rho})
@@ -82,7 +86,8 @@ def calibrated(users, epsilon):
     formula=rho_of_users,
 )
 def rho_of_users_tight():
-    """At that rho the tight conversion gives no larger epsilon."""
+    """At the rho of ZW-EXP1-calibration the tight conversion from Renyi DP (ZW-Lem17-tight) gives
+    no larger epsilon."""
 
 
 @rho_of_users_tight.bounds_below(grid(users=(2293, 107_092), epsilon=(0.4, 0.8, 1.0)))
@@ -106,8 +111,8 @@ def peeling_scale(
 ) -> float:
     """Peeling 15 states a day for 10 days at (0.1, 1e-6) takes Gumbel noise of scale 322.5.
 
-    Gumbel scale a day of peeling k states on so many days at (epsilon, delta): sqrt(k
-    days/(8 rho)), rho + 2 sqrt(rho log(1/delta)) = epsilon.
+    Returns this scale for k states a day on ``days`` days at (epsilon, delta): sqrt(k days/(8 rho))
+    with rho + 2 sqrt(rho log(1/delta)) = epsilon.
     """
     return math.sqrt(k * days / (8.0 * _rho_at(epsilon, delta)))
 
@@ -131,8 +136,8 @@ def scale_of_test(*, epsilon: Epsilon = 0.1, delta: Delta = 1e-6, days: Days = 1
     241.3 in both steps; with given k it takes sqrt(2) times that, 341.3, as each step has a quarter
     of rho.
 
-    Standard deviation of StableTopK's test on so many days at (epsilon, delta): sqrt(days/rho),
-    rho + 2 sqrt(rho log(2/delta)) = epsilon.
+    Returns the standard deviation of StableTopK's test for ``days`` days at (epsilon, delta):
+    sqrt(days/rho) with rho + 2 sqrt(rho log(2/delta)) = epsilon.
     """
     return math.sqrt(days / _rho_at(epsilon, 0.5 * delta))
 
@@ -162,13 +167,19 @@ def scales_as_they_run(epsilon, delta, days):
 
 @JX.privacy("ZW-EXP-calibration-parts", "for Zhu & Wang 2022, Section 5", Relation.MONOTONE)
 def whole_delta(*, delta: Delta = 1e-6) -> float:
-    """What the tests of all releases of a calibrated StableTopK may fail with, and the delta at
-    which all of their rho converts to epsilon, sum to at most delta (checked in units of delta)."""
+    """The failure probabilities of the tests of all releases of a calibrated StableTopK, and the
+    delta at which all of their rho converts to epsilon, sum to at most delta.
+
+    Returns delta. The check is in units of it.
+    """
     return delta
 
 
 def _least_over_orders(rho: float, epsilon: float) -> float:
-    """delta of rho-zCDP at epsilon by that proposition: a grid, and a finer one in it."""
+    """The delta of rho-zCDP at epsilon by Canonne, Kamath & Steinke 2020, Proposition 12.
+
+    The best order is found on a grid, and then on finer ones within it.
+    """
     low, high = -4.0, 12.0
     for _ in range(3):
         places = np.linspace(low, high, 4001)
@@ -182,7 +193,7 @@ def _least_over_orders(rho: float, epsilon: float) -> float:
 
 @whole_delta.bounds(tolerance=1e-5)
 def parts(budget):
-    """T tests, and what is left for the conversion of T rho, at the orders of a grid."""
+    """The failures of all tests plus the delta of the conversion of all rho, in units of delta."""
     generator = np.random.default_rng(budget.seed + 29)
     for conversion in ("zcdp", "tight"):
         for releases in (1, 7, 100):
@@ -209,14 +220,14 @@ def parts(budget):
 
 @functools.cache
 def peeled_recall(k: int, relation: Relation = Relation.MONOTONE) -> float:
-    """Recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
+    """The exact recall of peeling on the synthetic histogram at (0.15, 1e-6)."""
     scale = exponential_top_k_scale(largest_rho(_EPSILON, _DELTA), k, relation)
     groups = Groups(np.array([_COUNT, 0.0]), np.array([k, _BINS - k]), np.array([True, False]))
     return float(hit_law(groups, k, scale) @ np.arange(k + 1)) / k
 
 
 def top_stable_recall(k: int) -> float:
-    """Recall of Top Stable on the synthetic histogram at (0.15, 1e-6)."""
+    """The exact recall of Top Stable on the synthetic histogram at (0.15, 1e-6)."""
     gaps = np.zeros(k)
     gaps[-1] = _COUNT
     law = top_stable_law(gaps, top_stable(_EPSILON, _DELTA, k), k)
@@ -228,10 +239,9 @@ def recall(*, k: Full = 10) -> float:
     """On the synthetic histogram StableTopK has a larger recall than peeling and Top Stable, for k
     from 10 to 1500.
 
-    Recall of StableTopK on the synthetic histogram at (0.15, 1e-6).
-
-    The chance to select the right size and to pass: its weight is exp(700/b) against 1 for
-    each of the 14,998 other sizes, whose sets do not pass.
+    Returns the recall of StableTopK at (0.15, 1e-6), which is the chance to select the right size
+    and to pass the test. The weight of this size is exp(700/b), against 1 for each of the 14,998
+    other sizes, whose sets do not pass.
     """
     noise = stable_top_k_calibration(_EPSILON, _DELTA)
     others = (_BINS - 2) * math.exp(-_COUNT / noise.selection_scale)
@@ -241,7 +251,8 @@ def recall(*, k: Full = 10) -> float:
 
 @ZW.utility("ZW-EXP2b", "Section 5 (EXP2, synthetic histogram)", formula=recall)
 def recall_from_20():
-    """From k = 20 to 1500 StableTopK has a larger recall than peeling."""
+    """On the synthetic histogram StableTopK has a larger recall than peeling, for k from 20 to
+    1500."""
 
 
 recall_from_20.bounds(grid(k=_SIZES[1:]))(peeled_recall)
@@ -249,8 +260,8 @@ recall_from_20.bounds(grid(k=_SIZES[1:]))(peeled_recall)
 
 @ZW.utility("ZW-EXP2b-others", "Section 5 (EXP2, synthetic histogram)", formula=recall)
 def smaller_recall():
-    """Peeling at k = 10, and Top Stable at every k from 10 to 1500, have a larger recall than
-    StableTopK."""
+    """On the synthetic histogram peeling at k = 10, and Top Stable at every k from 10 to 1500, have
+    a larger recall than StableTopK."""
 
 
 @recall.bounds(grid(k=_SIZES), peeling=_SIZES)
@@ -279,9 +290,9 @@ E_ZW_5 = ZW.misprint(
 
 
 @ZW.utility("ZW-EXP2b-noise", "Section 5 (EXP2, synthetic histogram)")
-def general_recall(*, k: Full = 10) -> float:
-    """Peeling with noise for counts that move in any direction has a smaller recall: .243 at k =
-    10."""
+def general_recall(*, k: Peeled = 10) -> float:
+    """On the synthetic histogram peeling with the noise for counts that move in any direction has a
+    smaller recall than with that for counts that move in one direction: .243 at k = 10."""
     return peeled_recall(k, Relation.GENERAL)
 
 

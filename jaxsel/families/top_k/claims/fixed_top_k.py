@@ -33,6 +33,7 @@ _HISTOGRAMS = ((5, 5, 0), (3, 3, 2, 0), (4, 3, 2, 1), (2, 2, 2, 2), (7, 6, 1, 1)
 
 
 def _fixed_law(counts, k: int, rho: float, delta_t: float, weight: float, beyond: str):
+    """``fixed_top_k_law`` at the scales of Algorithm 3, with regulariser -weight |j - k|."""
     scale = fixed_top_k_scale(rho)
     away = np.abs(np.arange(1, len(counts)) - k)
     selected = largest_gap_law(gaps_of(counts), scale, -weight * away)
@@ -51,9 +52,9 @@ def converted_fixed():
 
 
 def neighbours():
-    """rho, delta_t and k, with exact laws on two neighbours.
+    """Cases of two neighbours: rho, delta_t, the counts and exact law of each, and all in words.
 
-    Everything counts as released: the size, the test's result, and the set.
+    The laws are of all that is released, if the size and the test's result count as released, too.
     """
     for counts, (rho, delta_t) in itertools.product(_HISTOGRAMS, _BUDGETS):
         for k in range(1, len(counts)):
@@ -82,8 +83,14 @@ def concentrated(*, rho: Rho = 0.5, order: Order = 2.0, delta_t: FailureOfTest =
 
 
 def _given_events(counts, law: np.ndarray, same: np.ndarray, rho, delta_t) -> np.ndarray:
-    """The law given the events of Lemma 18: where the top sets of the two sides differ,
-    the test has not passed."""
+    """The law given the events of Lemma 18: no test has passed at a size where the top sets differ.
+
+    Args:
+      counts: of the candidates, on this side.
+      law: see ``fixed_top_k_law``.
+      same: Bool["m-1"], whether the top sets of each size agree on the two sides.
+      rho, delta_t: of the algorithm.
+    """
     failed = fail_probability(gaps_of(counts), fixed_top_k_scale(rho), delta_t)
     kept = law.copy()
     kept[~same, 1] = 0.0
@@ -113,8 +120,11 @@ def share(
     order: Order = 2.0,
     step: Annotated[str, choice(_STEPS, "of Algorithm 3")] = "selecting",
 ) -> float:
-    """Selecting the size and testing its gap are rho/4-zCDP each, and peeling, however many are
-    picked, rho/2-zCDP."""
+    """In StableTopK with given k, selecting the size and testing its gap are rho/4-zCDP each, and
+    peeling, however many are picked, is rho/2-zCDP.
+
+    Returns the Renyi bound of one step at ``order``.
+    """
     return rho * order / (2.0 if step == "peeling" else 4.0)
 
 
@@ -137,6 +147,7 @@ def steps(budget):
 
 
 def _expected_hits(law: np.ndarray, wanted: int) -> float:
+    """The mean number of candidates of the mask ``wanted`` in a set with this law."""
     hits = np.bitwise_count(np.arange(law.size) & wanted)
     return float(law @ hits)
 
@@ -151,7 +162,7 @@ def peeling_recall(
     """StableTopK with given k, choosing k out of a larger set that passes, is never worse than
     peeling with half of the budget: it finds at least as many of the true top k in expectation.
 
-    Expected share of the true top k that peeling with rho/2 finds.
+    Returns the expected share of the true top k that peeling with rho/2 finds.
     """
     if k >= len(counts):
         raise InputError(f"k is {k}; it must be less than the number of counts, {len(counts)}")

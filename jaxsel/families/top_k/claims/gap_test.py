@@ -33,6 +33,7 @@ _LEVELS = (1e-9, 1e-6, 1e-3, 0.1, 0.5, 0.9)
 
 
 def _one_size(gaps: np.ndarray, size: int) -> np.ndarray:
+    """The law that selects one size for certain, row by row."""
     chosen = np.zeros(gaps.shape)
     chosen[:, size] = 1.0
     return chosen
@@ -145,8 +146,10 @@ _SETTINGS = grid(epsilon=(0.1, 1.0), delta=_LEVELS, beta=_LEVELS)
 @enough_laplace.bounds(_SETTINGS, tolerance=_TOLERANCE, noise="laplace")
 @enough_aligned.bounds(_SETTINGS, tolerance=_TOLERANCE, noise="gaussian")
 def sufficient(epsilon, delta, beta, noise):
-    """The stated gap suffices: its failure probability is at most beta, and it is no
-    less than the exact requirement."""
+    """The failure probability at the stated gap, and the least gap that is enough.
+
+    The former is to be at most beta, the latter at most the stated gap.
+    """
     scale = 1.0 / epsilon
     passed = functools.partial(pass_probability, noise_scale=scale, delta_t=delta, noise=noise)
     yield lambda gap: (beta, 1.0 - float(passed(gap))), "failure probability"

@@ -1,8 +1,8 @@
-"""Neighbouring histograms and the exact laws of Zhu & Wang 2022 on all of them at once.
+"""Neighbouring histograms, and exact laws of Zhu & Wang 2022 on all of them at once.
 
-Pairs are arrays, one pair a row. The released sets of two neighbours may differ, so that a
-released set is two outcomes: the data's, and the neighbour's; they are one if the sets
-agree. Nothing else is merged: the selected size counts as released, too.
+Pairs are arrays, with one pair in each row. An algorithm here can release, for a size, only the top
+set of its own data. So for each size there are two outcomes, the data's set and the neighbour's;
+they are the same outcome if the sets agree. The selected size counts as released, too.
 """
 
 import functools
@@ -23,7 +23,7 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 
 class Sides(NamedTuple):
-    """Laws on the data and on its neighbour: Float[np.ndarray, "pairs outcomes"]."""
+    """The laws on the data and on the neighbour: each is Float[np.ndarray, "pairs outcomes"]."""
 
     first: np.ndarray
     second: np.ndarray
@@ -49,8 +49,10 @@ def _borderline() -> tuple[Pairs, ...]:
 
 
 def pools(budget: Budget) -> Iterator[Pairs]:
-    """All pairs with few small counts, the borderline ones, random ones; each pool has
-    one number of candidates, and comes in both directions."""
+    """Pools of pairs: all pairs with few small counts, borderline ones, and random ones.
+
+    The pairs of a pool have equally many candidates. Each pool comes in both directions.
+    """
     for first, second in (*small_pairs(), *_borderline(), random_pairs(budget)):
         yield first, second
         yield second, first
@@ -74,12 +76,15 @@ def size_sides(
     tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     failure: float | None = None,
 ) -> Sides:
-    """Laws of (size, released set or nothing) on both sides.
+    """The laws of the size together with the released set, or nothing, on both sides of each pair.
 
-    ``selected`` gives the law of the size, row by row; ``tested`` the chances that the set is
-    released and kept back. With a ``failure`` delta_t the laws are those given events of
-    probability 1 - delta_t: an independent coin where the sets agree, and a part of "nothing"
-    where they differ.
+    Args:
+      pairs: the histograms.
+      selected: gaps -> law of the size, row by row.
+      tested: gaps -> the chances that the set of each size is released, and that it is kept back.
+      failure: delta_t, if the laws are to be those given events of probability at least 1 -
+        delta_t. For a size whose sets agree the event is an independent coin, and for one whose
+        sets differ it is a part of "nothing". None for the laws themselves.
     """
     same = _same_sets(pairs)
     laws = []
@@ -99,7 +104,12 @@ def size_sides(
 def gap_test(
     noise_scale: float, delta_t: float, noise: str = "gaussian"
 ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """gaps -> probabilities that Algorithm 4 or 5 releases the set and keeps it back."""
+    """The function from gaps to the probabilities that Algorithm 4 or 5 releases the set, and not.
+
+    Args:
+      noise_scale, delta_t: of the test.
+      noise: "gaussian" (Algorithm 4) or "laplace" (Algorithm 5).
+    """
 
     def tested(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (
@@ -111,7 +121,7 @@ def gap_test(
 
 
 def lost_mass(pairs: Pairs, tested: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> float:
-    """The largest probability of a set that the other side would not release."""
+    """The largest probability of releasing a set that the other side cannot release."""
     same = _same_sets(pairs)
     worst = [np.max(np.where(same, 0.0, tested(gaps_of(side))[0])) for side in pairs]
     return float(max(worst))
@@ -121,13 +131,13 @@ def lost_mass(pairs: Pairs, tested: Callable[[np.ndarray], tuple[np.ndarray, np.
 
 
 def hockey_sticks(sides: Sides, epsilon: float) -> np.ndarray:
-    """Delta at epsilon of each pair, data against neighbour."""
+    """The delta at epsilon of each pair, of the data against the neighbour: Float["pairs"]."""
     excess = sides.first - np.exp(epsilon) * sides.second
     return np.maximum(excess, 0.0).sum(axis=1)
 
 
 def renyi_rows(sides: Sides, order: float) -> np.ndarray:
-    """Renyi divergence of each pair, data against neighbour; order inf allowed."""
+    """The Renyi divergence of each pair, of the data against the neighbour; order inf allowed."""
     first, second = sides
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(first > 0, np.log(first) - np.log(second), -np.inf)
@@ -139,7 +149,7 @@ def renyi_rows(sides: Sides, order: float) -> np.ndarray:
 
 
 def worst_row(values: np.ndarray, pairs: Pairs) -> tuple[float, str]:
-    """The largest value, and the pair that has it."""
+    """The largest value, and the pair that has it in words."""
     row = int(np.argmax(values))
     first, second = (side[row].astype(int).tolist() for side in pairs)
     return float(values[row]), f"{first} -> {second}"

@@ -26,7 +26,7 @@ def one_class(*, order: Order = 2.0, noise_scale: Deviation = 4.0) -> float:
 
 @one_class.bounds()
 def changed_votes(budget):
-    """One teacher votes for another class; exact laws by quadrature."""
+    """Exact divergences, by quadrature, where one teacher votes for another class."""
     for generator in budget.draws(60, stream=13):
         classes = int(generator.integers(2, 5))
         votes = generator.integers(0, 5, size=classes).astype(float)
@@ -62,14 +62,16 @@ def scaled_labels(
     noise_scale: Deviation = 4.0,
     most: Annotated[float, size("tau, votes of one teacher in all")] = 8.0,
 ) -> float:
-    """With each teacher's votes scaled to at most tau in all it is (a, a tau/(2 s^2))-Renyi DP."""
+    """Releasing every label whose votes plus N(0, s^2) exceed a threshold, where the votes of each
+    teacher are scaled to at most tau in all, is (a, a tau/(2 s^2))-Renyi DP for one teacher more or
+    less."""
     return float(labels_renyi(order, noise_scale, most))
 
 
 @all_labels.bounds(scaled=False)
 @scaled_labels.bounds(scaled=True)
 def one_teacher_less(budget, scaled):
-    """The released labels, as they run, and the noisy votes behind them."""
+    """Exact divergences of the released labels, and of the noisy votes, without one teacher."""
     from jaxsel.families.top_k.pate import noisy_labels
 
     law = noisy_labels(events="sets").law

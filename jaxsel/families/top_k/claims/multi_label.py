@@ -1,4 +1,4 @@
-"""Zhu & Wang 2022, Section 5 (EXP3): what labels of many attributes cost."""
+"""Zhu & Wang 2022, Section 5 (EXP3): the epsilon of releasing labels of many attributes."""
 
 import math
 from typing import Annotated
@@ -32,7 +32,16 @@ def accounted(
     delta: float = 1e-6,
     delta_t: float = 1e-9,
 ) -> float:
-    """Epsilon of all queries, by the curves of the steps that run."""
+    """The epsilon of all queries, from the Renyi curves of the steps of StableTopK.
+
+    Args:
+      noise: the law of the noise that selects.
+      select_scale, test_scale: of the noise that selects, and of the Gaussian test.
+      queries: how many labels are released.
+      candidates: m, how many attributes there are.
+      delta: of all queries.
+      delta_t: failure probability of one test.
+    """
     one = stable_top_k_variant_curve(select_scale, test_scale, delta_t, candidates, selection=noise)
     total = compose_curves(one, times=queries)
     rule = mironov_epsilon_at_order  # the paper's, Lemma 17
@@ -52,7 +61,7 @@ def practical(
     and 60 and delta_t = 1e-9, have an epsilon of at most 10 at delta = 1e-6 by the paper's own
     corollaries.
 
-    Largest epsilon that counts as practical privacy.
+    Returns ``practical``, a reading of the largest epsilon that the paper calls practical.
     """
     return practical
 
@@ -72,10 +81,10 @@ def gaussian_variant(
     delta: Delta = 1e-6,
     delta_t: Failure = 1e-9,
 ) -> float:
-    """T queries of StableTopK with Gaussian noise, of scale s1 to select and s to test, cost c + 2
-    sqrt(c (T log m + log(1/(delta - T delta_t)))), c = T (2/s1^2 + 1/(2 s^2)), which is what the
-    curves of its steps, composed and converted at the best order, come to; with Algorithm 1's
-    Gumbel noise at the same slope they come to less."""
+    """T queries of StableTopK with Gaussian noise, of scale s1 to select and s to test, have an
+    epsilon of c + 2 sqrt(c (T log m + log(1/(delta - T delta_t)))), c = T (2/s1^2 + 1/(2 s^2)), by
+    the curves of its steps, composed and converted at the best order; with Algorithm 1's Gumbel
+    noise at the same slope they have a smaller one."""
     left = delta - queries * delta_t
     if left <= 0.0:
         raise InputError(
@@ -96,7 +105,7 @@ def gaussian_variant(
     )
 )
 def both_ways(queries, candidates, select_scale, test_scale, delta, delta_t):
-    """The closed form is what the accounting of the steps gives."""
+    """The epsilon by accounting for the steps, which is to equal the closed form."""
     more = (test_scale, queries, candidates, delta, delta_t)
     steps = accounted("gaussian", select_scale, *more)
     yield steps, "accounted"

@@ -53,7 +53,7 @@ def unknown_domain(
     noise_scale: Deviation = 4.0,
     max_size: Annotated[int, whole("k-bar", at_least=2)] = 2,
 ) -> float:
-    """With sizes restricted to 1, ..., k-bar, k-bar takes the place of m."""
+    """With sizes restricted to 1, ..., k-bar, k-bar takes the place of m in Corollary 9."""
     return gaussian(order=order, noise_scale=noise_scale, candidates=max_size)
 
 
@@ -61,11 +61,11 @@ _MANY, _FARTHEST = 10, 30
 
 
 def _one_gap_against_many(order: float, noise_scale: float, many: int) -> float:
-    """Renyi divergence of the size selected among 2 many + 1 candidates, in the worst direction.
+    """The Renyi divergence of the size selected among 2 many + 1 candidates, at the worst lead.
 
-    A user votes for the first, third, fifth ... candidate: the first gap rises by 1, and the
-    second, fourth ... fall by 1, which are equal and ahead of it. The others also rise, but
-    are too small to be selected.
+    A user votes for the first, third, fifth ... candidate. The first gap rises by 1. The second,
+    fourth ... gap fall by 1; they are equal, and ahead of the first by the lead. The other gaps
+    rise, too, but are too small to be selected.
     """
     found = []
     for lead in range(int(_FARTHEST * noise_scale)):
@@ -79,7 +79,7 @@ def _one_gap_against_many(order: float, noise_scale: float, many: int) -> float:
 @gaussian.bounds(noise="gaussian", candidates=4)
 @unknown_domain.bounds(noise="gaussian", max_size=2)
 def selections(budget, noise, **size):
-    """All pairs of four candidates with counts up to 3, exact laws by quadrature."""
+    """Exact divergences, by quadrature, of all pairs of four candidates with counts up to 3."""
     first, second = neighbours(4, 3)
     for scale in (0.7, 3.0):
         laws = []
@@ -114,7 +114,7 @@ def fewer_gaps(
 
 
 def first_gap_wins(histograms: np.ndarray, scale: float) -> np.ndarray:
-    """P[the first of two noisy gaps is the larger], for three candidates."""
+    """The probability that the first of two noisy gaps is the larger, for three candidates."""
     gaps = gaps_of(histograms)
     return special.ndtr((gaps[:, 0] - gaps[:, 1]) / (scale * math.sqrt(2.0)))
 

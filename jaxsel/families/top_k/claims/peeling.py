@@ -27,7 +27,7 @@ _RELATIONS = (Relation.MONOTONE.value, Relation.GENERAL.value)
 
 def zcdp(relation: Relation) -> Callable[..., float]:
     def evaluate(*, order: Order = 2.0, noise_scale: AnyScale = 2.0, k: Picks = 2) -> float:
-        """Renyi bound of k picks: order k r^2/8, r the range of one pick's loss."""
+        """Returns the Renyi bound of k picks, order k r^2/8, where r is ``pick_range``."""
         return order * exponential_top_k_rho(noise_scale, k, relation)
 
     return evaluate
@@ -35,7 +35,7 @@ def zcdp(relation: Relation) -> Callable[..., float]:
 
 def _sharp_renyi(relation: Relation) -> Callable[..., float]:
     def evaluate(*, order: Order = 2.0, noise_scale: AnyScale = 2.0, k: Picks = 2) -> float:
-        """Renyi bound of k picks, k times that of a pair whose losses have one's range."""
+        """Returns the sharp Renyi bound of k picks, whose losses have the range ``pick_range``."""
         return float(peeled_curve(noise_scale, k, relation).renyi(np.asarray(order)))
 
     return evaluate
@@ -81,7 +81,8 @@ def sharp():
     formula=_sharp_renyi(Relation.GENERAL),
 )
 def sharp_general():
-    """The same with a range of length 2/b if counts move in any direction by at most 1."""
+    """k picks with weights exp(count/b), in order, have at every order at most k times the sharp
+    Renyi bound of losses in a range of length 2/b if counts move in any direction by at most 1."""
 
 
 @concentrated.bounds(moves=(0.0, 1.0))
@@ -89,7 +90,7 @@ def sharp_general():
 @concentrated_general.bounds(moves=(-1.0, 0.0, 1.0))
 @sharp_general.bounds(moves=(-1.0, 0.0, 1.0))
 def picks_in_order(budget, moves):
-    """Neighbours of four candidates."""
+    """Exact divergences of the picks in their order, on histograms of four candidates."""
     for counts, scale, k in itertools.product(
         ((2, 2, 2, 2), (4, 3, 1, 0), (9, 1, 1, 0)), (0.6, 3.0), (1, 2, 4)
     ):
@@ -152,8 +153,8 @@ def one_shot(
     """The k largest counts after Gumbel(b) noise on each are k picks, one after another, with
     weights exp(count/b).
 
-    P[the first k counts are the top k] by one-shot Gumbel noise; of two counts, for k = 1:
-    1/(1 + exp(-gap/noise_scale)), as peeling has it.
+    Returns the probability that k picks are the first k counts. For two counts and k = 1 it is 1/(1
+    + exp(-gap/noise_scale)).
     """
     counts = np.append([gap, 0.0], [] if further is None else further)
     if k > counts.size:
@@ -163,8 +164,10 @@ def one_shot(
 
 @one_shot.equals(tolerance=1e-10)
 def random_levels(budget):
-    """Sets by enumerating orders of picks, against the integral over the time at which
-    the last candidate of the set arrives."""
+    """The probability of each set as that of k largest noisy counts.
+
+    It is the integral over the time at which the last candidate of the set arrives.
+    """
     edges = np.linspace(-45.0, 12.0, 571)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = (edges[1] - edges[0]) / 2.0

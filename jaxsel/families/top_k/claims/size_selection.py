@@ -30,8 +30,8 @@ def first_size(
     """The largest gap after Gumbel(2/epsilon) noise on each (Algorithm 1) is that of size j with
     probability proportional to exp(epsilon (q_j + r(j))/2), q_j the gap and r the regulariser.
 
-    Probability of size 1; for three candidates and r = 0: 1/(1 + exp(epsilon (other -
-    gap)/2)).
+    Returns the probability of size 1. For three candidates and r = 0 it is 1/(1 + exp(epsilon
+    (other - gap)/2)).
     """
     scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")
     gaps = np.append([gap, other], [] if further is None else further)
@@ -43,7 +43,7 @@ def first_size(
 
 @first_size.equals(tolerance=1e-10)
 def random_gaps(budget):
-    """The softmax against the integral over the winning value of Gumbel noise."""
+    """The probability of each size as an integral over the largest noisy gap."""
     edges = np.linspace(-45.0, 90.0, 1351)
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = (edges[1] - edges[0]) / 2.0
@@ -85,7 +85,10 @@ def moved_gaps(budget):
 
 
 def selected(budget: Budget) -> Iterator[tuple[float, Sides, Pairs, str]]:
-    """Laws of the size on all pairs at each epsilon, with r = 0 and with a random r."""
+    """The laws of the selected size on all pairs, with r = 0 and with a random r.
+
+    Yields epsilon, the laws of a pool of pairs, the pairs, and r in words.
+    """
     for epsilon in (0.1, 1.0, 4.0):
         generator = np.random.default_rng(budget.seed + 7)
         scale = largest_gap_scale({"epsilon": epsilon}, "gumbel")

@@ -1,4 +1,4 @@
-"""Zhu & Wang 2022, Lemmas 10 and 18: sets of stable gap, and Algorithm 4 that tests it.
+"""Zhu & Wang 2022, Lemmas 10 and 18: top sets of large gap, and Algorithm 4, which tests the gap.
 
 Every claim is judged over all pairs of neighbours with few small counts.
 """
@@ -52,10 +52,10 @@ def _sets_apart(data, other, k):
 @gap_sensitivity.bounds(names=("gap",), distance=_gaps_apart)
 @set_sensitivity.bounds(names=("gap", "k"), distance=_sets_apart)
 def sensitivities(budget, names, distance):
-    """The largest distance of neighbours for each gap.
+    """The largest distance between neighbours, for each gap of the data.
 
-    The counterexample, one user less for the first of (9, 4); then all small pairs, each
-    histogram in turn being the data.
+    The pairs are the counterexample, (9, 4) with one user less for the first; and all small pairs,
+    where each histogram is the data in turn.
     """
     for pair in (np.array([[[9, 4]], [[8, 4]]]), *map(np.array, small_pairs())):
         for data, other in (pair, pair[::-1]):
@@ -135,7 +135,10 @@ def printed_threshold(noise_scale, delta, delta_t):
 @ZW.privacy("ZW-Lem18-threshold", "Algorithm 4 with the smallest threshold", Relation.MONOTONE)
 def threshold(*, noise_scale: Deviation = 1.0, delta_t: FailureOfTest = 0.1) -> float:
     """The guarantee of the Gaussian test (Algorithm 4) also holds with the threshold s Phi^-1(1 -
-    delta_t) in place of s sqrt(2 log(1/delta_t)), which is larger."""
+    delta_t) in place of s sqrt(2 log(1/delta_t)), which is larger.
+
+    Returns the former.
+    """
     return noise_scale * threshold_factor(delta_t, quantile=True)
 
 

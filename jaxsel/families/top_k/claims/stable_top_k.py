@@ -1,4 +1,4 @@
-"""Zhu & Wang 2022, Theorem 11 and Example 14: StableTopK (Algorithm 2), once and often."""
+"""Zhu & Wang 2022, Theorem 11 and Example 14: StableTopK (Algorithm 2), once and several times."""
 
 import functools
 import itertools
@@ -37,7 +37,10 @@ _BUDGETS = ((0.5, 0.1), (0.02, 1e-3), (4.0, 0.01))  # rho, delta_t
 
 
 def stable(rho: float, delta_t: float):
-    """Law of the size, and chances to pass and to fail, of StableTopK as it runs."""
+    """StableTopK with the scales with which it runs, as two functions of the gaps.
+
+    The first returns the law of the size, the second the chances to pass and to fail the test.
+    """
     select, test = stable_top_k_scales({"rho": rho})
     selected = functools.partial(largest_gap_law, noise_scale=select)
     return selected, gap_test(test, delta_t)
@@ -50,14 +53,17 @@ def converted(*, rho: Rho = 0.5, delta: Delta = 0.01, delta_t: FailureOfTest = 0
 
 
 def _deltas(sides: Sides, allowed: float) -> Callable[[float], tuple[float, float]]:
-    """Sets the largest exact delta of all pairs at the claimed epsilon against the allowed."""
+    """To judge a claimed epsilon: returns 1 and the largest exact delta of all pairs at it.
+
+    The delta is in units of the allowed one.
+    """
     return lambda epsilon: (1.0, float(np.max(hockey_sticks(sides, epsilon))) / allowed)
 
 
 def _one_leader(most: int) -> Iterator[Pairs]:
-    """One of two candidates has fewer than ``most`` votes, or one more; the other none.
+    """Pairs of two candidates: one has 0, ..., most - 1 votes, or one more, and the other has none.
 
-    Where it fails the test but for a small chance, a vote tells much.
+    Where the test passes with a small probability only, one vote changes this by a large factor.
     """
     votes = np.stack([np.arange(most), np.zeros(most, int)], axis=1)
     more = votes + np.array([1, 0])
@@ -109,7 +115,13 @@ def half(*, rho: Rho = 0.5, order: Order = 2.0) -> float:
 def step_cases(
     budget: Budget, order: float, select_scale: float, test_scale: float
 ) -> Iterator[tuple[float, str]]:
-    """(Renyi divergence, where) of the size, over all pairs; and of the noisy gap."""
+    """The Renyi divergences of selecting the size, over all pairs, and of the noisy gap.
+
+    Args:
+      budget: of the check.
+      order: of the divergences.
+      select_scale, test_scale: of the Gumbel noise that selects, and of the Gaussian test.
+    """
     for pairs in pools(budget):
         laws = (largest_gap_law(gaps_of(side), select_scale) for side in pairs)
         seen, where = worst_row(renyi_rows(Sides(*laws), order), pairs)
@@ -155,14 +167,16 @@ def answers(
 
 
 def product(laws: np.ndarray, times: int) -> np.ndarray:
-    """Joint law of independent answers, row by row of ``laws`` in turn."""
+    """The joint law of independent answers, whose laws are the first ``times`` rows of ``laws``."""
     return functools.reduce(lambda one, two: np.outer(one, two).ravel(), laws[:times])
 
 
 @answers.bounds(tolerance=_TOLERANCE)
 def one_user_in_all(budget):
-    """One user in several histograms of three candidates, each answered afresh: ties
-    that the user breaks in all of them, then random ones."""
+    """Exact deltas where one user is in several histograms, each of which is answered afresh.
+
+    They have three candidates. In the first ones the user breaks ties in all; others are random.
+    """
     pairs = random_pairs(budget._replace(cases=max(1, min(budget.cases, 60)) * 3), 3)
     ties = (np.zeros((3, 3), np.int64), np.tile([0, 1, 0], (3, 1)))
     pairs = (np.concatenate([ties[0], pairs[0]]), np.concatenate([ties[1], pairs[1]]))

@@ -25,6 +25,7 @@ def corrected():
 
 
 def _stable_law(counts, k: int, epsilon: float, delta: float, quirks: bool):
+    """The law of the set that Top Stable releases; with quirks, gaps are read one place too low."""
     data = np.array(counts, dtype=np.float64)
     order = descending(data)
     ranked = np.append(data[order], 0.0)

@@ -175,7 +175,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 # Small enough for every power of a ratio to be a float64.
 PowerOrder = Annotated[float, number("f(z) = z^order", above=1.0, below=20.0)]
-FewRuns = Annotated[float, number("of K ~ Poisson", above=0.0, below=20.0)]
+# Densities, which are multiples of the mean, keep their digits.
+FewRuns = Annotated[float, number("of K ~ Poisson", at_least=1e-300, below=20.0)]
 Coin = Annotated[float, number("of randomised response", at_least=0.0, below=5.0)]
 
 

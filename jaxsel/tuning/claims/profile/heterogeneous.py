@@ -170,9 +170,11 @@ def either_threshold(
     *,
     noise_multiplier: CandidateNoise = 20.0,
     first_noise: Annotated[
-        float, number("of the Gaussian behind the first threshold", above=0.0)
+        float, number("of the Gaussian behind the first threshold", at_least=1e-100, at_most=1e100)
     ] = 6.0,
-    second_noise: Annotated[float, number("of the Gaussian behind the second", above=0.0)] = 3.0,
+    second_noise: Annotated[
+        float, number("of the Gaussian behind the second", at_least=1e-100, at_most=1e100)
+    ] = 3.0,
 ):
     """A candidate must meet both points of the profile: without subsampling, thresholds of
     Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
@@ -212,7 +214,8 @@ def gain(
     mean: Annotated[float, number("E[K] for the Renyi bound", above=1.0, below=1e5)] = 10.0,
     delta: Annotated[float, number("of the whole", above=1e-14, below=1.0)] = 1e-6,
     sampling_probability: SamplingProbability = 16384.0 / 5e4,
-    noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.1, at_most=1e3)] = 21.1,
+    # Of less noise the table of losses is larger than memory.
+    noise_multiplier: Annotated[float, number("of DP-SGD", at_least=0.5, at_most=1e3)] = 21.1,
     steps: Annotated[int, whole("of DP-SGD", at_least=1, at_most=100_000)] = 250,
 ):
     """At equal epsilon, Theorem 5.2 allows about three times (2.5 to 3.6) as many DP-SGD candidates

@@ -255,7 +255,12 @@ def _part(part: int, known: str) -> Callable[[Callable[..., float]], Claim]:
 
 def _pure_curve(epsilon: float) -> RenyiCurve:
     """Renyi curve min(epsilon, epsilon^2 order / 2) of a pure base (Lemma 13)."""
-    return lambda order: np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
+
+    def renyi(order: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore"):  # a square that is 0, at order inf: fmin skips the NaN
+            return np.fmin(epsilon, 0.5 * epsilon**2 * np.asarray(order))
+
+    return renyi
 
 
 @_part(1, "epsilon")

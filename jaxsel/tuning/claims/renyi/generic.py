@@ -235,6 +235,15 @@ def penalty(
     log(1/P[K <= m])/(a-1) + log(1 + E[K; K > m]/E[K; K <= m]), where P[K <= m] = 1 - r^m and
     E[K; K <= m] = E[K] (1 - (1 + m gamma) r^m).
     """
+    if maximum * gamma < 1e-4:
+        # Both logarithms would lose their digits: P[K <= m] = 1 - r^m, and the chance of two
+        # successes among m + 1, C(m+1, 2) gamma^2 (1 - 2 (m-1) gamma/3 + ...).
+        log_within = math.log(-math.expm1(maximum * math.log1p(-gamma)))
+        first = (maximum - 1.0) * gamma
+        second = first * (maximum - 2.0) * gamma
+        log_kept = math.log(maximum * (maximum + 1.0) / 2.0) + 2.0 * math.log(gamma)
+        log_kept += math.log1p(-2.0 * first / 3.0 + second / 4.0)
+        return -log_within / (order - 1.0) - log_kept
     left = (1.0 - gamma) ** maximum
     kept = 1.0 - (1.0 + maximum * gamma) * left
     return -math.log1p(-left) / (order - 1.0) - math.log(kept)

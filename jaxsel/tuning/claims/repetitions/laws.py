@@ -48,7 +48,7 @@ def definition(*, eta: ModerateEta = 0.0, gamma: Gamma = 0.1):
 
     E[K] of the truncated negative binomial law.
     """
-    if eta == 0.0:
+    if abs(eta * math.log(gamma)) < 1e-17:  # 0 to float64
         return (1.0 / gamma - 1.0) / math.log(1.0 / gamma)
     return eta * (1.0 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
@@ -269,7 +269,10 @@ def mixture(
     log_pmf = special.gammaln(count + eta) - special.gammaln(eta)
     log_pmf += count * math.log1p(-gamma) - special.gammaln(count + 1.0)
     # gamma^eta / (1 - gamma^eta), as what is conditioned on has probability 1 - gamma^eta
-    return math.exp(log_pmf) / math.expm1(-eta * math.log(gamma))
+    log_odds = -eta * math.log(gamma)
+    if log_odds > 700.0:  # its exponential is no float, or nearly, and 1 more or less is nothing
+        return math.exp(log_pmf - log_odds)
+    return math.exp(log_pmf) / math.expm1(log_odds)
 
 
 compound = PS.identity(
