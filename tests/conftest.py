@@ -211,7 +211,7 @@ def _coarse_prices():
     """Makes programs of the priced envelope quick: at any resolution it is a bound."""
     from jaxsel.tuning.bounds import priced_envelope
 
-    coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
+    coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4, meshes=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(priced_envelope, "FINE", coarse)
         yield

@@ -588,7 +588,7 @@ def main() -> None:
     from jaxsel.tuning.bounds import priced_envelope
 
     # At any resolution it is a bound; the fine one takes ten times as long.
-    priced_envelope.FINE = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4)
+    priced_envelope.FINE = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4, meshes=0)
     lines = Lines(asked.seed, asked.only)
     kinds: collections.Counter[str] = collections.Counter()
     spent: collections.Counter[str] = collections.Counter()

@@ -214,11 +214,10 @@ def test_every_door_limits_from_its_beginning(call, before, monkeypatch):
 def test_the_work_is_done_with_one_thread(before, monkeypatch):
     seen = []
 
-    def watched(self, epsilon, size):
+    def watched(self, epsilon, grid):
         seen.append(all_one())
-        return priced_envelope._Solved(1.0, 1.0)
 
-    monkeypatch.setattr(priced_envelope.PricedDirection, "_solve", watched)
+    monkeypatch.setattr(priced_envelope.PricedDirection, "_proposed", watched)
     jaxsel.account(BASE, LAW, delta=0.05, attain=False)
     assert seen
     assert all(seen)

@@ -26,7 +26,7 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch):
     """Any resolution is a bound; a coarse one is quick."""
-    size = priced_envelope.Resolution(columns=8, rows=3, knots=14, parts=6)
+    size = priced_envelope.Resolution(columns=8, rows=3, knots=14, parts=6, meshes=0)
     monkeypatch.setattr(priced_envelope, "FINE", size)
 
 

@@ -54,7 +54,7 @@ _TRIES = 7  # epsilons at which one price is certified, to find where it proves 
 # Each mesh has so many of the first one's columns more than the one before.
 _ADDED = 0.5
 _OF_CURVES = 1.5  # times the first columns: the mesh of all programs of a curve
-_KNOTS = 1.5  # times the first knots: the price of the last program
+_KNOTS = 1.2  # times the first knots: the price of the last program
 # A column that is thought to lose less than this part of the program's value is not split.
 _LITTLE = 1e-3
 # No further mesh is tried where the proof exceeds the program's value by less than this part.
@@ -292,6 +292,8 @@ class PricedDirection:
         if not floor < best < math.inf or not self.can_help(best):
             return best, grid
         low = self._attacked_epsilon(delta, best)
+        if low == floor == 0.0 and self.delta(0.0) <= delta:
+            return 0.0, grid
         at = floor if floor > low else low + _START * (best - low)
         low = max(floor, low)
         values: list[_Point] = []
@@ -308,7 +310,8 @@ class PricedDirection:
             solutions.append((self._reached(point, delta), found, point))
             finer = self._finer(grid, found, proof)
             if finer is None:
-                if delta * (1.0 - _ENOUGH) <= proof.delta <= delta:
+                enough = delta * (1.0 - _ENOUGH) <= proof.delta <= delta
+                if enough or not 0.0 < proof.delta < math.inf:
                     break
                 # On the last mesh the proof is what counts, which is to be a little below delta.
                 values.append(point)
@@ -335,10 +338,14 @@ class PricedDirection:
     def _where(self, values: list[_Point], delta: float) -> float:
         """The epsilon at which the value of programs is likely to be delta."""
         last = values[-1]
-        if not last.delta > 0.0:
+        if not 0.0 < last.delta < math.inf:
             return last.epsilon
         slope = self._slope(last.epsilon)
-        if len(values) > 1 and values[-2].delta > 0.0 and values[-2].epsilon != last.epsilon:
+        if (
+            len(values) > 1
+            and 0.0 < values[-2].delta < math.inf
+            and values[-2].epsilon != last.epsilon
+        ):
             seen = math.log(values[-2].delta / last.delta) / (values[-2].epsilon - last.epsilon)
             # Meshes differ, too, so that what was seen is believed within limits.
             slope = max(min(seen, _BELIEVED * slope), slope / _BELIEVED)

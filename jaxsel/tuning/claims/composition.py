@@ -45,7 +45,7 @@ Mean = Annotated[float, number("E[K], K geometric", above=1.0, below=1e6)]
 Times = Annotated[int, whole("searches", at_least=1, at_most=10_000)]
 _UNKNOWN = "novelty not established"
 _SELDOM_MANY = laws.pmf({0: 0.8, 10: 0.2})  # two on average
-_COARSE = Resolution(columns=4, rows=2, knots=4, parts=2)
+_COARSE = Resolution(columns=4, rows=2, knots=4, parts=2, meshes=0)
 _LEVELS = np.array([0.0, 0.05, 0.3, 1.0, 2.0, 3.5])
 _LAWS = (
     laws.geometric(0.2),
