@@ -13,6 +13,7 @@ from scipy import linalg
 
 # What is not solved by then is given back as it is, and judged by the caller.
 _STEPS = 90
+_FRESH = 5  # steps after which residuals are computed anew
 # A slack of exactly 0 would divide by it in the next step.
 _SHORT_OF_THE_EDGE = 0.995
 # Largest violation of a constraint, absolute and relative to the value: the greater counts.
@@ -143,9 +144,11 @@ def nearly_solved(
     slack = np.maximum(limits - constraints.times(x), 1.0)
     # Equal prices of the size of the cost: no constraint is preferred at first.
     price = np.full(rows, float(np.sum(np.abs(cost))) / rows)
-    for _ in range(_STEPS):
-        primal = constraints.times(x) + slack - limits
-        dual = constraints.transposed(price) + cost
+    for count in range(_STEPS):
+        # A step of a length leaves the rest of both residuals, but for rounding.
+        if count % _FRESH == 0:
+            primal = constraints.times(x) + slack - limits
+            dual = constraints.transposed(price) + cost
         gap = float(slack @ price)
         value = abs(float(cost @ x))
         feasible = np.max(np.abs(primal)) < max(_FEASIBLE, _SMALL * value)
@@ -179,7 +182,10 @@ def nearly_solved(
             break
         # Primal and dual take their own lengths, which a linear program allows and which is faster.
         forward = _SHORT_OF_THE_EDGE * _longest(slack, of_slack)
+        back = _SHORT_OF_THE_EDGE * _longest(price, of_price)
         x = x + forward * along
         slack = slack + forward * of_slack
-        price = price + _SHORT_OF_THE_EDGE * _longest(price, of_price) * of_price
+        price = price + back * of_price
+        primal = (1.0 - forward) * primal
+        dual = (1.0 - back) * dual
     return x
