@@ -216,8 +216,12 @@ class PricedDirection:
             )
         return proof if math.isfinite(proof.delta) else proof._replace(delta=math.inf)
 
-    def _finer(self, grid: Grid, found: _Proposal, proof: Certificate) -> Grid | None:
+    def _finer(
+        self, epsilon: float, grid: Grid, found: _Proposal, proof: Certificate
+    ) -> Grid | None:
         """The grid of the next program; None if none is needed, or this one was the last."""
+        if proof.delta <= (1.0 + _LOST) * self.attacked(epsilon):
+            return None  # some ranking is near, so that no proof is much better
         size, columns = self._resolution, grid.ends.size - 1
         added = round(_ADDED * size.columns)
         lost = np.where(np.isfinite(proof.lost), proof.lost, np.finfo(float).max)
@@ -268,7 +272,7 @@ class PricedDirection:
                     break
                 proof = self._proved(found, epsilon)
                 least = min(least, proof.delta)
-                finer = self._finer(grid, found, proof)
+                finer = self._finer(epsilon, grid, found, proof)
                 if finer is None:
                     break
                 grid = finer
@@ -308,7 +312,7 @@ class PricedDirection:
             if best <= low * (1.0 + _CLOSE):
                 break
             solutions.append((self._reached(point, delta), found, point))
-            finer = self._finer(grid, found, proof)
+            finer = self._finer(at, grid, found, proof)
             if finer is None:
                 enough = delta * (1.0 - _ENOUGH) <= proof.delta <= delta
                 if enough or not 0.0 < proof.delta < math.inf:
