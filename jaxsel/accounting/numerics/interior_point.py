@@ -144,6 +144,7 @@ def nearly_solved(
     slack = np.maximum(limits - constraints.times(x), 1.0)
     # Equal prices of the size of the cost: no constraint is preferred at first.
     price = np.full(rows, float(np.sum(np.abs(cost))) / rows)
+    primal, dual = slack, cost
     for count in range(_STEPS):
         # A step of a length leaves the rest of both residuals, but for rounding.
         if count % _FRESH == 0:
