@@ -10,8 +10,8 @@ import bisect
 from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
+import scipy
 from jaxtyping import Array, Bool, Int
-from scipy import stats
 
 from jaxsel.kernel import noise, stream
 from jaxsel.language.domains import whole
@@ -46,7 +46,7 @@ def batch_capacity(examples: Examples, rate: SamplingProbability) -> int:
 
     # By the tail itself: SciPy's inverse of it answers n for a tail below 1e-16.
     def rare(size: int) -> bool:
-        return bool(stats.binom.sf(size, examples, rate) <= _OVERFLOW)
+        return bool(scipy.stats.binom.sf(size, examples, rate) <= _OVERFLOW)
 
     return max(1, bisect.bisect_left(range(examples), True, key=rare))
 

@@ -12,16 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from jaxsel.accounting.numerics.quadrature import panels
 from jaxsel.families.percentile.parameters import BaseEpsilon, FinalEpsilon, Target
 from jaxsel.families.percentile.settings import PercentileTest, log_potential
-from jaxsel.families.sparse_vector.halting_law import (
-    Counts,
-    binomial_counts,
-    binomial_mass,
-    halting_law,
-)
+from jaxsel.families.sparse_vector.halting_law import Counts, binomial_counts, halting_law
 from jaxsel.host.errors import InputError
 from jaxsel.language.signature import validated
 
@@ -118,7 +114,7 @@ def share_counts(samples: float, share: float) -> Counts:
         reach = math.ceil(10.0 * deviation / spacing)
         counts = math.floor(mean) + spacing * np.arange(-reach, reach + 1)
         counts = counts[(counts >= 0.0) & (counts <= samples)]
-        weights = binomial_mass(counts, float(samples), rare)
+        weights = scipy.stats.binom.pmf(counts, float(samples), rare)
         weights = weights / weights.sum()
     others = float(samples) - counts
     if share <= 0.5:
@@ -278,7 +274,7 @@ def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarr
         if window.counts is not None:
             weight = np.ones(1)
             if window.spacing:
-                weight = binomial_mass(window.counts, samples, share)
+                weight = scipy.stats.binom.pmf(window.counts, samples, share)
             levels.append(np.log(window.counts + test.shift) - aim)
             weights.append(weight / weight.sum())
     splits = _splits(levels, weights)
@@ -298,7 +294,7 @@ def found_threshold_law(shares: npt.ArrayLike, test: PercentileTest) -> np.ndarr
             alive, counts = alive.sum(axis=1, keepdims=True), window.counts
         else:
             more = np.round(window.counts - counts[:, None])
-            kernel = binomial_mass(more, left[:, None], chance)
+            kernel = scipy.stats.binom.pmf(more, left[:, None], chance)
             alive, counts = alive @ (window.spacing * kernel), window.counts
         level = np.log(counts + test.shift) - aim
         gap = (nodes[:, None] - level) / test.query_scale

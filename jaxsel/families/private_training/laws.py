@@ -10,7 +10,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from jaxsel.families.private_training.parameters import AnyNoise, Rate, Steps
 from jaxsel.language.signature import validated
@@ -51,7 +52,7 @@ def sum_cdf(x, noise_multiplier: float, rate: float, steps: int, present: bool):
     if not present:
         return special.ndtr(x / deviation)
     batches = np.arange(steps + 1)
-    weights = stats.binom.pmf(batches, steps, rate)
+    weights = scipy.stats.binom.pmf(batches, steps, rate)
     return special.ndtr((x[..., None] - batches) / deviation) @ weights
 
 

@@ -11,7 +11,7 @@ import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_noise_multiplier
 from jaxsel.accounting.single_run.conversions import zcdp_rho
@@ -104,5 +104,5 @@ def calibrated_median(
     """
     errors = repaired_error(settings, np.random.default_rng(0), samples)
     # The j-th smallest error is below the median with chance P[Bin(samples, 1/2) >= j].
-    rank = int(stats.binom.isf(0.01, samples, 0.5)) + 1
+    rank = int(scipy.stats.binom.isf(0.01, samples, 0.5)) + 1
     return float(np.sort(errors)[min(rank, samples) - 1])

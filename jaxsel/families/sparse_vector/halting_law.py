@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from jaxsel.accounting.numerics.quadrature import panels
 
@@ -42,14 +43,6 @@ class Counts(NamedTuple):
     weights: np.ndarray
 
 
-def binomial_mass(counts: npt.ArrayLike, trials: npt.ArrayLike, share: npt.ArrayLike) -> np.ndarray:
-    """Probabilities of numbers of successes in ``trials`` draws; arguments broadcast."""
-    # Loaded here: it takes a quarter of a second, and listing the catalogue needs no law.
-    from scipy import stats
-
-    return stats.binom.pmf(counts, trials, share)
-
-
 def binomial_counts(samples: int, share: float) -> Counts:
     """The law of the number of successes in ``samples`` draws of success probability ``share``.
 
@@ -63,7 +56,7 @@ def binomial_counts(samples: int, share: float) -> Counts:
     counts = np.arange(math.ceil(low), math.floor(high) + 1)
     if rare == 0.0:
         counts = np.zeros(1)
-    weights = binomial_mass(counts, float(samples), rare)
+    weights = scipy.stats.binom.pmf(counts, float(samples), rare)
     others = float(samples) - counts
     if share <= 0.5:
         return Counts(counts.astype(np.float64), others, weights)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from jaxsel.families.top_k.parameters import AnyScale, K
 from jaxsel.host.errors import InputError, check_finite
@@ -91,7 +92,7 @@ def _binomial(size: int, share: np.ndarray, length: int) -> np.ndarray:
     if size == 1:
         pmf[:, 0], pmf[:, 1:2] = 1.0 - share, share[:, None]
     else:
-        pmf[:, :keep] = stats.binom.pmf(np.arange(keep), size, share[:, None])
+        pmf[:, :keep] = scipy.stats.binom.pmf(np.arange(keep), size, share[:, None])
     return pmf
 
 

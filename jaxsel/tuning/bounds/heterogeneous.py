@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
-from scipy import signal
+import scipy
 
 from jaxsel.accounting.single_run.closed_forms import (
     gaussian_delta,
@@ -113,7 +113,7 @@ def _direction(distribution: "PLDPmf") -> Profile:
         falls = math.expm1(step) * np.exp(losses) * weights
     else:  # e^l_i is no float, but e^l_i S_i = e^-h (p_(i+1) + e^l_(i+1) S_(i+1)) is
         down = math.exp(-step)
-        scaled = signal.lfilter([down], [1.0, -down], mass[::-1])[::-1]
+        scaled = scipy.signal.lfilter([down], [1.0, -down], mass[::-1])[::-1]
         falls = math.expm1(step) * np.append(scaled, 0.0)
     infinite = float(dense._infinity_mass)
     delta = infinite + np.append(np.cumsum(falls[:-1][::-1])[::-1], 0.0)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.claims.errors import max_error, quantile_limit
@@ -65,7 +65,7 @@ def _attack_law() -> np.ndarray:
         share = float(np.dot(subset, _POPULATION))
         gaps = np.abs(counts / _SAMPLE - share)
         bins = np.minimum(np.floor((gaps + 1.0) * 20.0), 39.0).astype(int)
-        np.add.at(law, bins, stats.binom.pmf(counts, _SAMPLE, min(share, 1.0)) / 16.0)
+        np.add.at(law, bins, scipy.stats.binom.pmf(counts, _SAMPLE, min(share, 1.0)) / 16.0)
     return law
 
 
@@ -125,7 +125,8 @@ def attacks(budget):
 _SHARES = np.array([0.47, 0.31, 0.22])  # with 4 rows no proper subset has its share
 _FEW = 4
 _EDGES = np.linspace(-1.0, 1.0, 41)
-_NOISES = {"laplace": (stats.laplace, 0.21), "gaussian": (stats.norm, 0.17)}
+# Noise, by its name, with the law of SciPy and the scale.
+_NOISES = {"laplace": ("laplace", 0.21), "gaussian": ("norm", 0.17)}
 _RESTARTS = {
     "threshold": 0.12,
     "rate": 0.8,
@@ -139,7 +140,7 @@ def _tables() -> Iterator[tuple[float, np.ndarray]]:
     """Every possible table of the few rows: its probability, and the share of each cell in it."""
     for counts in itertools.product(range(_FEW + 1), repeat=_SHARES.size):
         if sum(counts) == _FEW:
-            chance = float(stats.multinomial.pmf(counts, _FEW, _SHARES))
+            chance = float(scipy.stats.multinomial.pmf(counts, _FEW, _SHARES))
             yield chance, np.array(counts) / _FEW
 
 
@@ -182,7 +183,8 @@ def _point(answer: float, share: float) -> np.ndarray:
 
 def _noised_law(protection: str) -> np.ndarray:
     """The exact law of the bin, Float["40"], if each answer has independent noise."""
-    noise, scale = _NOISES[protection]
+    named, scale = _NOISES[protection]
+    noise = getattr(scipy.stats, named)
     law = np.zeros(40)
     for chance, means in _tables():
         for query in _SUBSETS:
@@ -205,7 +207,7 @@ def _weights_law(updates: int) -> np.ndarray:
     Args:
       updates: k, how many answers may correct the hypothesis: 1 or 2.
     """
-    given, laplace = _RESTARTS, stats.laplace
+    given, laplace = _RESTARTS, scipy.stats.laplace
     middles = (np.arange(4000) + 0.5) / 4000
     levels = given["threshold"] + given["threshold_scale"] * laplace.ppf(middles)
     start = np.full(_SHARES.size, 1.0 / _SHARES.size)

@@ -8,7 +8,7 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.families.multiplicative_weights import settings as weights
 from jaxsel.families.multiplicative_weights.parameters import Beta, Delta, Rows
@@ -140,6 +140,6 @@ def slip_cases(budget):
         plan = weights.repetitive_plan(queries, beta)
         size = plan.questions
         # There are at most M + k' <= 2 M batches and M noisy answers, so 3 M chances of a mistake.
-        chance = stats.binom.sf(plan.mistakes, 3 * size, 5.0 / size**3)
+        chance = scipy.stats.binom.sf(plan.mistakes, 3 * size, 5.0 / size**3)
         where = f"m={queries}, M={size}"
         yield {"beta": beta}, in_units(float(chance)), where

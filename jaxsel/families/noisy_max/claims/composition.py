@@ -11,7 +11,8 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
 from jaxsel.accounting.single_run.divergences import profile_delta
@@ -102,8 +103,8 @@ def _two_candidates_delta(epsilon: float, compositions: int, gap: float, scale: 
     """
     wins = np.arange(compositions + 1)
     first, second = _chances(gap, scale)
-    log_first = stats.binom.logpmf(wins, compositions, first)
-    log_second = stats.binom.logpmf(wins, compositions, second)
+    log_first = scipy.stats.binom.logpmf(wins, compositions, first)
+    log_second = scipy.stats.binom.logpmf(wins, compositions, second)
     excess = np.minimum(epsilon - (log_first - log_second), 0.0)
     return float(np.sum(-np.exp(log_first) * np.expm1(excess)))
 

@@ -7,7 +7,7 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.families.percentile.claims.concentration import CHERNOFF, needed_offset, worst_counts
 from jaxsel.families.percentile.parameters import BaseEpsilon, Delta, Slack
@@ -125,7 +125,7 @@ def needed_for_concentration(slack, queries, delta, sides):
     chance, growth = delta / (2.0 * sides * queries), math.exp(slack / 2.0)
     means = -math.log(chance) / math.expm1(slack / 2.0) ** 2 * np.geomspace(0.01, 10, 60)
     # The largest and the least count whose tails are as likely as the allowed failure.
-    most, least = stats.poisson.isf(chance, means), stats.poisson.ppf(chance, means)
+    most, least = scipy.stats.poisson.isf(chance, means), scipy.stats.poisson.ppf(chance, means)
     above = (most - growth * means) / (growth - 1.0)
     below = (means / growth - least) / (1.0 - 1.0 / growth)
     return float(max(above.max(), below.max())), "least Delta for Poisson counts"

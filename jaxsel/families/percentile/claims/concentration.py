@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
+from scipy import optimize
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.language.base import Budget, Relation
@@ -56,7 +57,7 @@ class CountLaw(NamedTuple):
 def binomial_law(count: int, chance: float) -> CountLaw:
     """The law of a sum of ``count`` coins that all have the probability ``chance``."""
     values = np.arange(count + 1.0)
-    weights = stats.binom.pmf(values, count, chance)
+    weights = scipy.stats.binom.pmf(values, count, chance)
     return CountLaw(values, weights, count * chance, f"Bin({count}, {chance!r})")
 
 
@@ -74,7 +75,7 @@ def poisson_law(mean: float) -> CountLaw:
     """The Poisson law, to which sums of many rare coins tend."""
     reach = 14.0 * math.sqrt(mean) + 80.0
     values = np.arange(max(0.0, math.floor(mean - reach)), math.ceil(mean + reach))
-    weights = np.exp(stats.poisson.logpmf(values, mean))
+    weights = np.exp(scipy.stats.poisson.logpmf(values, mean))
     return CountLaw(values, weights, mean, f"Poisson({mean!r})")
 
 

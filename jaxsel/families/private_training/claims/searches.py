@@ -5,7 +5,7 @@ import random
 from typing import Annotated, Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.families.private_training.claims.cells import known_cases, law_cases, tally_cases
 from jaxsel.families.private_training.laws import score_cdf, sum_cdf
@@ -211,7 +211,7 @@ def correlation(
     Returns the |correlation| that independent normal numbers exceed with probability 1e-6.
     """
     freedom = pairs - 2
-    limit = stats.t.isf((1.0 - CONFIDENCE) / 2.0, freedom)
+    limit = scipy.stats.t.isf((1.0 - CONFIDENCE) / 2.0, freedom)
     return float(limit / math.sqrt(freedom + limit**2))
 
 
@@ -236,7 +236,7 @@ def independence_cases(budget):
         # Each may exceed its limit with probability 1e-6, and so any of the six with 6e-6 at most.
         yield {"pairs": a.size}, seen, what
     # The squared correlation of independent normal numbers has a beta law.
-    square = stats.beta.isf(1.0 - CONFIDENCE, 0.5, (first.size - 2) / 2.0)
+    square = scipy.stats.beta.isf(1.0 - CONFIDENCE, 0.5, (first.size - 2) / 2.0)
     yield {"pairs": first.size}, math.sqrt(square), "its exact law"
 
 

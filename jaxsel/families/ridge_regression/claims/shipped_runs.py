@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.closed_forms import gaussian_delta
@@ -295,7 +296,7 @@ def _validation_cases(budget: Budget, epsilon: float, delta: float) -> Iterator[
     along = np.einsum("tij,ij->t", np.asarray(squares), square)
     along = (along + 2.0 * np.asarray(crosses) @ cross) / distance
     spread = float(np.sum((along - along.mean()) ** 2))
-    most = math.sqrt(spread / float(stats.chi2.ppf(1.0 - CONFIDENCE, trials - 1)))
+    most = math.sqrt(spread / float(scipy.stats.chi2.ppf(1.0 - CONFIDENCE, trials - 1)))
     drawn = float(gaussian_delta(epsilon, most / distance))
     yield point, in_units(drawn), f"{where} drawn, its largest likely deviation"
 

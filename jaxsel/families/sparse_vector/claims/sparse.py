@@ -9,7 +9,7 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.families.sparse_vector.bounds import sparse_noise, sparse_vector_epsilon
 from jaxsel.families.sparse_vector.claims.cases import (
@@ -62,7 +62,7 @@ def worst_compositions(budget):
         # The worst composition of c pure mechanisms is randomised response, c times.
         truths = np.arange(cutoff + 1)
         loss = (2 * truths - cutoff) * run
-        mass = stats.binom.pmf(truths, cutoff, 1.0 / (1.0 + math.exp(-run)))
+        mass = scipy.stats.binom.pmf(truths, cutoff, 1.0 / (1.0 + math.exp(-run)))
         spent = -np.sum(mass * np.expm1(np.minimum(0.0, epsilon - loss)))
         where = f"{epsilon=!r}, c={cutoff}, worst composition, relative to delta"
         yield {"delta": delta}, in_units(float(spent)), where

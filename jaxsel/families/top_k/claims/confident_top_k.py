@@ -5,7 +5,7 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxsel.accounting.single_run.divergences import exact_epsilon, profile_delta
 from jaxsel.families.top_k.confident_laws import (
@@ -358,7 +358,7 @@ def compositions(epsilon, delta, beta, k):
     yield min(k * each, k * each * math.tanh(each / 2.0) + spread), "advanced composition"
     truths = np.arange(k + 1)
     loss = (2 * truths - k) * each
-    mass = stats.binom.pmf(truths, k, 1.0 / (1.0 + math.exp(-each)))
+    mass = scipy.stats.binom.pmf(truths, k, 1.0 / (1.0 + math.exp(-each)))
 
     def spent(claimed):
         return left, float(-np.sum(mass * np.expm1(np.minimum(0.0, claimed - loss))))
