@@ -202,6 +202,10 @@ def test_the_price_is_summed_exactly():
         ratio = second[:-1] / first[:-1]
     price = np.interp(ratio, knots, values) + slope * np.maximum(ratio - 2.0, 0.0)
     expected = first[:-1] @ price + slope * 0.2
+    lacking = pair_from_laws(first * (1.0 - 5e-10), second)
+    more, _ = price_weights(lacking, knots)
+    assert more.sum() == pytest.approx(1.0, abs=1e-15)
+    assert more[0] > weights[0]
     assert weights @ values + beyond * slope == pytest.approx(expected)
 
 
@@ -283,6 +287,63 @@ def test_the_certificate_is_not_below_what_many_points_say(scale):
         sampled = _sampled_bound(pair, law, mesh, epsilon, price, values, parts)
         assert sampled <= found + 1e-12
         assert sampled > 0.95 * found  # near, so that little may be missing
+
+
+def _plane(mesh, slope_u, slope_v, constant=0.0):
+    """W at the nodes: constant + slope_u u + slope_v v."""
+    points = np.zeros((mesh.count, 2))
+    points[mesh.nodes[:, :3]] = mesh.corners
+    for q, (one, other) in zip((3, 4, 5), ((0, 1), (1, 2), (2, 0)), strict=True):
+        points[mesh.nodes[:, q]] = 0.5 * (mesh.corners[:, one] + mesh.corners[:, other])
+    return constant + points @ np.array([slope_u, slope_v])
+
+
+@pytest.mark.parametrize("constant", [0.0, -1e4, 1e6, -1.9e8, 1e10])
+def test_a_constant_on_the_potential_proves_nothing(constant):
+    """Of equal laws, whose delta is 0: W_v beyond the last knot is rounded upwards, too."""
+    pair, law = pair_from_laws([0.5, 0.5], [0.5, 0.5]), parse("point_mass:count=1")
+    mesh = path_mesh(pair, np.array([0.0, 1.0]), rows=1)
+    slope = 25 * np.spacing(max(abs(constant), 1.0)) / (1e-5 + 1e-12)
+    price = Price(np.array([0.0, 1e-3]), np.array([1.0, slope * 1e-3]), 0.0)
+    for parts in (1, 2, 16):
+        values = _plane(mesh, 0.0, slope, constant)
+        found = certified(pair, law, mesh, math.log(1000.0), price, values, parts=parts)
+        assert found.delta >= 0.0
+
+
+def test_columns_as_thin_as_rounding_errors_lose_what_they_lose():
+    generator, law = np.random.default_rng(9), parse("poisson:mean=3")
+    first, second = generator.dirichlet(np.ones(3), 2)
+    pair, a = pair_from_laws(first, second), 0.3
+    exact = worst_delta_of_all(first, second, law, 0.2)
+    for ulps in (1, 3, 8, 24, 1000):
+        ends = np.array([0.0, a, a + ulps * np.spacing(a), 1.0])
+        mesh = path_mesh(pair, ends, rows=2)
+        price, values = proposal(pair, law, mesh, ratio_knots(pair, 8), 0.2)
+        found = certified(pair, law, mesh, 0.2, price, values, parts=16)
+        assert np.all(np.isfinite(found.lost))
+        assert exact <= found.delta
+
+
+@pytest.mark.parametrize("gain", [1.0, 1e4, 1e8])
+def test_mass_that_a_pair_lacks_is_paid_for(gain):
+    first, second = np.array([0.7, 0.3 - 9e-10]), np.array([0.3, 0.7])
+    pair, law = pair_from_laws(first, second), parse("point_mass:count=1")
+    mesh = path_mesh(pair, np.array([0.0, 1.0]), rows=1)
+    knots = np.array([0.0, math.exp(-0.1), 4.0])
+    price = Price(knots, np.maximum(1.0 - math.exp(0.1) * knots, 0.0) + gain, 0.0)
+    found = certified(pair, law, mesh, 0.1, price, _plane(mesh, gain, 0.0), parts=1)
+    assert found.delta >= worst_delta_of_all(first, second, law, 0.1)
+
+
+def test_nothing_is_proved_where_numbers_overflow():
+    (pair,) = curves.gaussian(1.0).pairs()
+    law = parse("poisson:mean=3")
+    mesh = path_mesh(pair, first_columns(law, 3), rows=2)
+    price, values = proposal(pair, law, mesh, ratio_knots(pair, 6), 1.0)
+    assert certified(pair, law, mesh, 710.0, price, values).delta == math.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert certified(pair, law, mesh, 1.0, price, values * 1e308).delta == math.inf
 
 
 def test_a_price_is_made_convex_from_below():

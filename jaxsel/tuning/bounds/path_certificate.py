@@ -15,7 +15,7 @@ import numpy as np
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
-from jaxsel.tuning.bounds.path_program import Price, proposed_delta, slope_at
+from jaxsel.tuning.bounds.path_program import Price, price_weights, proposed_delta, slope_at
 
 # 256 pieces of a triangle, and as many thin columns of each column: what is lost by chords and by
 # the largest value of a column falls with both.
@@ -23,6 +23,8 @@ _PARTS = 16  # of each edge of a triangle
 # Allowance for rounding in the law of K, relative to E[K]: far above the actual errors.
 ROUNDING = 1e-11
 # And in sums of up to some dozen numbers, relative to the sum of their absolute values.
+_THIN = 1e-9  # width of columns that are not cut into parts
+_LARGEST = 700.0  # exp of it, times a ratio, is still a float64
 _UNIT = 128 * float(np.finfo(np.float64).eps)
 
 
@@ -170,6 +172,9 @@ def _failure(
     worst = np.full((width.size, parts), -np.inf)
     place = np.broadcast_to(mesh.column, part.shape), part
     np.maximum.at(worst, place, failing.max(axis=2))
+    # Parts of a column as thin as rounding errors are not told apart: all have its largest value.
+    thin = (width < _THIN)[:, None] | np.isneginf(worst)
+    worst = np.where(thin, worst.max(axis=1, keepdims=True), worst)
     # Signed: where (3) has room to spare, the bound falls by it.
     return np.sum(worst * (width[:, None] / parts), axis=1)
 
@@ -190,27 +195,34 @@ def certified(
       pair: dominates the base's laws.
       law: of K.
       mesh: covers the paths of all rankings.
-      epsilon: >= 0.
+      epsilon: >= 0; beyond 700 nothing is proved.
       price: any price; it is made convex first.
       values: Float["nodes"], of any W.
       parts: of each edge of a triangle, for the check.
 
     Returns:
-      The bound, and what it lost where. For one price and W it does not grow with epsilon.
+      The bound, inf where numbers overflow, and what it lost where. A price and W prove little at
+      epsilons far from that of their program, on either side.
     """
+    if epsilon > _LARGEST:
+        return Certificate(math.inf, np.zeros(mesh.edges.size - 1))
     price = _convex(price)
     # The convex price needs a last slope of at least its last chord; (3) needs it to be at least
     # every W_u', whose largest value is at a corner.
     slope = np.diff(price.values[-2:]) / np.diff(price.knots[-2:])
     steepest = float(slope[0])
+    # Both W and these sums are about differences within a triangle: see _failure.
+    local = values[mesh.nodes] - values[mesh.nodes[:, :1]]
     for place in np.eye(3):
-        basis = gradients(mesh, tuple(place))
-        rise = np.einsum("tq,qt->t", values[mesh.nodes], np.array(basis)[:, :, 1])
+        basis = np.array(gradients(mesh, tuple(place)))[:, :, 1].T
+        rise = np.sum(local * basis, axis=1) + _UNIT * np.sum(np.abs(local * basis), axis=1)
         steepest = max(steepest, float(np.max(rise)))
-    proposed = proposed_delta(pair, mesh, price._replace(last_slope=steepest), values)
+    price = price._replace(last_slope=steepest)
+    proposed = proposed_delta(pair, mesh, price, values)
     failure = _failure(mesh, values, law, epsilon, price, parts)
     # Sums cancel: what float64 loses grows with the numbers in them, not with their result.
-    size = float(np.max(np.abs(price.values)))
+    _, beyond = price_weights(pair, price.knots)
+    size = float(np.max(np.abs(price.values))) + (1.0 + beyond) * abs(steepest)
     size += sum(float(np.abs(values[at]) @ np.abs(part)) for at, part in (mesh.start, mesh.end))
-    rounding = ROUNDING * law.mean + _UNIT * size
-    return Certificate(proposed + float(np.sum(failure)) + rounding, failure)
+    delta = proposed + float(np.sum(failure)) + ROUNDING * law.mean + _UNIT * size
+    return Certificate(delta if math.isfinite(delta) else math.inf, failure)

@@ -87,8 +87,8 @@ def ratio_knots(pair: DominatingPair, count: int) -> np.ndarray:
 def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights of a price's values, and of its last slope, in its mean E_P[lambda(p'/p)].
 
-    Mass of P' where P has none, or that is missing from a pair, counts beyond the last
-    knot.
+    Mass of P' where P has none, or that is missing from it, counts beyond the last knot; mass
+    that is missing from P counts at the ratio 0.
     """
     seen = pair.first > 0.0
     mass, loss = pair.first[seen], pair.loss[seen]
@@ -102,6 +102,8 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     np.add.at(weights, place + 1, mass[inside] * part)
     # Beyond the last knot the price is its value there, plus the last slope times what is over.
     weights[-1] += float(np.sum(mass[~inside]))
+    # What P lacks to 1 counts as an output that P' does not have.
+    weights[0] += max(0.0, 1.0 - float(np.sum(mass)))
     beyond = float(np.sum(mass[~inside] * (ratio[~inside] - knots[-1])))
     return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
 

@@ -205,7 +205,7 @@ class PricedDirection:
     def _proved(self, found: _Proposal, epsilon: float) -> Certificate:
         """What the solution of some program, of this epsilon or another, proves at an epsilon."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            proof = certified(
+            return certified(
                 self._pair,
                 self._law,
                 found.mesh,
@@ -214,7 +214,6 @@ class PricedDirection:
                 found.values,
                 parts=self._resolution.parts,
             )
-        return proof if math.isfinite(proof.delta) else proof._replace(delta=math.inf)
 
     def _finer(
         self, epsilon: float, grid: Grid, found: _Proposal, proof: Certificate
@@ -497,7 +496,7 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: TunedDelta) -
     for place in np.argsort(enveloped)[::-1].tolist():
         needed, grid = directions[place].least_epsilon(delta, found, grid)
         found = max(found, needed)
-    return found
+    return min(found, envelope_epsilon(tuple(each.envelope for each in directions), delta))
 
 
 _POINTS = 12  # points of a curve, besides epsilon = 0
