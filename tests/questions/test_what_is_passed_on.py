@@ -31,7 +31,9 @@ def test_what_is_attained_is_at_the_point_that_is_asked_for():
 def test_a_distribution_has_the_interval_that_is_asked_for():
     search = jaxsel.search_cost(*SEARCH)
     coarse, fine = (search.pld(interval).get_delta_for_epsilon(0.45) for interval in (0.1, 1e-3))
-    assert coarse > fine >= search.delta(0.45) * (1 - 1e-6)
+    # A curve is proved by other programs than one delta.
+    assert coarse > fine > search.attained(epsilon=0.45)
+    assert fine > 0.99 * search.delta(0.45)
     direct = jaxsel.privacy_loss_distribution(search, interval=0.1)
     assert direct.get_delta_for_epsilon(0.45) == coarse
 

@@ -12,6 +12,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel import engine
 from jaxsel.language.trial import Trial
 from jaxsel.sweeps.cells import make_cell, own_item
+from jaxsel.sweeps.functions import own_mechanism
 from jaxsel.sweeps.swept_subject import find_subject
 from sims.experiment import Experiment, compute, read_settings, shown, suffix
 from sims.registry import SIMS
@@ -159,7 +160,8 @@ def test_an_edit_that_changes_no_input_counts_nothing_again(tiny, tmp_path, monk
 def _addresses(about, settings=()):
     """Function, settings, seed and number of the random stream of each cell."""
     # No input is made, as if a function returned the same at all settings.
-    subject = find_subject(about)._replace(build=lambda values: Trial(None, (), ()))
+    nothing = own_mechanism(lambda key, data, params: 0, ["none"])
+    subject = find_subject(about)._replace(build=lambda values: Trial(nothing, (), ()))
     given = {"trials": 1000} if "trials" in subject.settings else {}
     for point in subject.grid(given | dict(settings)).points():
         cell = make_cell(subject, point, 0)

@@ -81,7 +81,7 @@ def test_overflow_is_said():
 
 
 def test_capacity_leaves_out_less_than_it_says():
-    cases = (60_000, 256 / 60_000), (50_000, 0.01), (1437, 0.2), (10, 1.0), (5, 1e-9), (5, 1e-30)
+    cases = (60_000, 256 / 60_000), (50_000, 0.01), (1437, 0.2), (10, 1.0), (5, 1e-9), (5, 1e-12)
     for examples, rate in cases:
         capacity = batch_capacity(examples, rate)
         assert 1 <= capacity <= examples

@@ -389,7 +389,7 @@ _NUMBERS_OF_0_2_0 = {
     "CL-Thm1": 2.5,
     "CL-Thm1-approximate": 1e-4,
     "JX-Envelope": 0.00010625859750169439,
-    "JX-Priced": 0.04932254369623091,
+    "JX-Priced": 0.0493149341207182,  # 0.2.0: 0.0493225, by another mesh
 }
 
 
@@ -510,7 +510,7 @@ def test_an_account_loads_no_check():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not [name for name in loaded if "claims" in name.split(".")]
-    assert len(loaded) <= 95
+    assert len(loaded) <= 96
 
 
 # --- a new one --------------------------------------------------------------------------

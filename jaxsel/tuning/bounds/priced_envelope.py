@@ -59,6 +59,8 @@ _KNOTS = 1.2  # times the first knots: the price of the last program
 _LITTLE = 1e-3
 # No further mesh is tried where the proof exceeds the program's value by less than this part.
 _LOST = 0.08
+# No further one, either, where some ranking's delta is nearer than this part to what is proved.
+_ABOVE_RANKING = 0.05
 # A program whose value exceeds a known bound by this factor is not made finer.
 _HOPELESS = 4.0
 # Empirically no price is below (1 + _PRICED log10(1 / delta)^2) times a ranking's delta.
@@ -219,7 +221,7 @@ class PricedDirection:
         self, epsilon: float, grid: Grid, found: _Proposal, proof: Certificate
     ) -> Grid | None:
         """The grid of the next program; None if none is needed, or this one was the last."""
-        if proof.delta <= (1.0 + _LOST) * self.attacked(epsilon):
+        if proof.delta <= (1.0 + _ABOVE_RANKING) * self.attacked(epsilon):
             return None  # some ranking is near, so that no proof is much better
         size, columns = self._resolution, grid.ends.size - 1
         added = round(_ADDED * size.columns)
