@@ -303,7 +303,10 @@ class PricedDirection:
         low = max(floor, low)
         values: list[_Point] = []
         solutions: list[tuple[float, _Proposal, _Point]] = []
-        for _ in range(self._resolution.meshes + _MORE):
+        enveloped, programs = best, self._resolution.meshes + _MORE
+        for count in range(programs + _MORE):
+            if count >= programs and best < enveloped:
+                break  # a few more are solved only where none proved anything yet
             found = self._proposed(at, grid)
             if found is None or found.delta > _HOPELESS * self.enveloped(at):
                 break
