@@ -42,10 +42,10 @@ def noisy_max(
     Data: scores, Float["m"], in units of the sensitivity.
     Params: ``{"epsilon": e}``, or ``{"noise_scale": b}`` (the only form for "gaussian").
     Outcome and event: Int[Array, ""], an index in [0, m). Of equal noisy scores, which have
-      probability zero in exact arithmetic, the lowest index wins.
+    probability zero in exact arithmetic, the lowest index wins.
 
     Formal guarantees (claims ``NM-*``): with Gumbel, Laplace or exponential noise, b = 2/epsilon
-      is epsilon-DP, and so is b = 1/epsilon if the changes are monotone.
+    is epsilon-DP, and so is b = 1/epsilon if the changes are monotone.
 
     Raises:
       InputError: for scores that are empty or not finite; for method "race" with another noise
