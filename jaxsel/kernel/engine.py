@@ -149,8 +149,8 @@ def simulate_grid(
     Raises:
       InputError: for input that the mechanism refuses, cells of different shapes, or a
         record written by another configuration, by other code, for other trials, edited
-        by hand, or being written by another process.
-      InputError: if outcomes fall outside the statistic's declared range.
+        by hand, or being written by another process; and if outcomes fall outside the
+        statistic's declared range.
 
     Example:
         >>> import jaxsel

@@ -309,6 +309,11 @@ def number(
     return Number(help, default, **_ends(above, at_least, below, at_most))
 
 
+def moderate(help: str = "", *, default: Any = None) -> Number:
+    """Numbers in [1e-100, 1e100], whose squares, products and quotients of two are floats."""
+    return number(help, at_least=1e-100, at_most=1e100, default=default)
+
+
 def positive(help: str = "", *, default: Any = None) -> Number:
     """Finite numbers above 0."""
     return number(help, above=0.0, default=default)

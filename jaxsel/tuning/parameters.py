@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxsel import repetitions as laws
 from jaxsel.accounting.single_run.base_text import parse_base
+from jaxsel.accounting.single_run.parameters import MOST_NOISE, MOST_STEPS, MOST_TRAINING_NOISE
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number, numbers, parsed, positive, probability, whole
 
@@ -25,17 +26,20 @@ Response = Annotated[float, positive("epsilon of randomised response")]
 SamplingProbability = Annotated[
     float, number("of each record in each step of DP-SGD", at_least=1e-12, at_most=1.0)
 ]
-# As of a Gaussian base: beyond, float64 tells no two laws apart.
 NoiseMultiplier = Annotated[
     float,
-    number("standard deviation of the noise over the sensitivity", at_least=1e-100, at_most=1e12),
+    number(
+        "standard deviation of the noise over the sensitivity", at_least=1e-100, at_most=MOST_NOISE
+    ),
 ]
-# Of DP-SGD: below, the grids of its integrals are too fine; above, a loss is 0 to rounding.
+# Of DP-SGD: below, the grids of its integrals are too fine.
 TrainingNoise = Annotated[
-    float, number("standard deviation of the noise over clipping", at_least=0.05, at_most=1e6)
+    float,
+    number(
+        "standard deviation of the noise over clipping", at_least=0.05, at_most=MOST_TRAINING_NOISE
+    ),
 ]
-# More take minutes.
-Steps = Annotated[int, whole("of DP-SGD", at_least=1, at_most=2**20)]
+Steps = Annotated[int, whole("of DP-SGD", at_least=1, at_most=MOST_STEPS)]
 
 # What is proved of the search, or of all that is released.
 TunedEpsilon = Annotated[float, number("where delta is taken", at_least=0.0)]

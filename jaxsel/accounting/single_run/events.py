@@ -14,7 +14,12 @@ import numpy as np
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
 from jaxsel.accounting.single_run.loss_distributions import INTERVAL, from_loss_distribution
-from jaxsel.accounting.single_run.parameters import SamplingProbability, Steps, TrainingNoise
+from jaxsel.accounting.single_run.parameters import (
+    MOST_STEPS,
+    SamplingProbability,
+    Steps,
+    TrainingNoise,
+)
 from jaxsel.host.errors import InputError, check_interval
 from jaxsel.language.domains import positive, whole
 from jaxsel.language.relations import ADD_OR_REMOVE_ONE, relation_name
@@ -27,7 +32,6 @@ __all__ = ["dp_sgd", "dp_sgd_phases", "from_event", "renyi_from_orders"]
 
 # Largest estimated sizes of the discretised losses of one step and of all: seconds, 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
-_MOST_STEPS = 2**20  # more take minutes, and a finer interval
 _NEGLIGIBLE = 1e-15  # the delta at which dp-accounting truncates losses
 _BEYOND, _TELLS_ALL = 1e300, 1.0 - 1e-9  # an epsilon above all losses; its largest delta
 
@@ -200,7 +204,7 @@ def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "
         relation,
     )
     least = min(noise for noise, _, _ in phases)
-    if sum(steps for _, _, steps in phases) > _MOST_STEPS or _too_large(least, renyi):
+    if sum(steps for _, _, steps in phases) > MOST_STEPS or _too_large(least, renyi):
         return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
     # As dp-accounting's accountant composes them, which cuts tails off.
     found = privacy_loss_distribution.identity(INTERVAL)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.domains import choice, moderate, number, positive, probability, whole
 
 ANALYSTS = ("pool", "random", "worst")
 
@@ -20,15 +20,15 @@ Event = Annotated[
 
 Cells = Annotated[int, whole("|X|, cells of the universe", at_least=2)]
 # Squares and quotients of these are floats.
-Rows = Annotated[float, number("n", at_least=1e-100, at_most=1e100)]
+Rows = Annotated[float, moderate("n")]
 # float64 tells whole numbers apart up to here.
 Queries = Annotated[int, whole("m, the largest number of queries", at_least=1, at_most=1e15)]
 # As many as are simulated.
 FewQueries = Annotated[int, whole("m, the largest number of queries", at_least=1, at_most=1e6)]
-Epsilon = Annotated[float, number("of the whole interaction", at_least=1e-100, at_most=1e100)]
+Epsilon = Annotated[float, moderate("of the whole interaction")]
 Delta = Annotated[float, number("of the whole interaction", at_least=0.0, below=1.0)]
 Beta = Annotated[float, probability("chance of failure")]
-Alpha = Annotated[float, number("error that all answers keep", at_least=1e-100, at_most=1e100)]
+Alpha = Annotated[float, moderate("error that all answers keep")]
 
 Rate = Annotated[float, positive("eta, learning rate of an update")]
 Error = Annotated[float, number("g, the error of the query", at_least=0.0, at_most=1.0)]

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from jaxsel.language.base import PRECISIONS, Relation
-from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.domains import choice, moderate, number, positive, probability, whole
 from jaxsel.language.relations import among
 
 NOISES = ("gumbel", "laplace", "exponential", "gaussian")
@@ -15,9 +15,7 @@ AnyNoise = Annotated[
 Noise = Annotated[str, choice(("gaussian", "laplace"), "law of the noise")]
 AnyScale = Annotated[float, positive("noise scale, in units of the sensitivity")]
 # Its quotients, the scores, are floats.
-Epsilon = Annotated[
-    float, number("privacy parameter; sets the noise scale", at_least=1e-100, at_most=1e100)
-]
+Epsilon = Annotated[float, moderate("privacy parameter; sets the noise scale")]
 Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the scores")]
 Changes = Annotated[str, choice(("general", "monotone"), "how scores may change")]
 Precision = Annotated[str, choice(PRECISIONS, "of the draws")]

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated
 
-from jaxsel.language.domains import choice, number, positive, probability, whole
+from jaxsel.language.domains import choice, moderate, number, positive, probability, whole
 
 METHODS = ("literal", "jump")
 
@@ -28,6 +28,6 @@ Queries = Annotated[int, whole("m, how many queries", at_least=10, at_most=1e15)
 LargestOrNone = Annotated[int | None, whole("a number of answers top", at_least=0)]
 Beta = Annotated[float, probability("chance of failure")]
 # Quotients of it, the margins, are floats.
-Epsilon = Annotated[float, number("that the settings are made for", at_least=1e-100, at_most=1e100)]
+Epsilon = Annotated[float, moderate("that the settings are made for")]
 Delta = Annotated[float, probability("of the whole")]
 DeltaOrZero = Annotated[float, number("of the whole", at_least=0.0, below=1.0)]

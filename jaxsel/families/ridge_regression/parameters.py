@@ -5,16 +5,16 @@ from typing import Annotated
 
 from scipy import special
 
-from jaxsel.language.domains import number, probability, whole
+from jaxsel.language.domains import moderate, number, probability, whole
 
 LEAST_TAIL = math.sqrt(2.0)  # of posterior_epsilon: delta at most 0.157
 LARGEST_RUN_DELTA = 0.1
 
 # Squares and quotients of these are floats.
 Records = Annotated[int, whole("public bound on the number of records", at_least=1, at_most=1e15)]
-Regularisation = Annotated[float, number("lambda", at_least=1e-100, at_most=1e100)]
+Regularisation = Annotated[float, moderate("lambda")]
 Eigenvalue = Annotated[float, number("the least of X'X", at_least=0.0)]
-Epsilon = Annotated[float, number("of the whole", at_least=1e-100, at_most=1e100)]
+Epsilon = Annotated[float, moderate("of the whole")]
 Delta = Annotated[float, probability("of the whole")]
 # One posterior sample is private at these; a run behind a test, and the best of many runs, can
 # be calibrated to the others.

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import choice, number, positive, whole
+from jaxsel.language.domains import choice, moderate, number, positive, whole
 from jaxsel.language.relations import among
 
 METHODS = ("literal", "jump")
@@ -13,9 +13,7 @@ Event = Annotated[str, choice(("pattern", "stop"), "what is tallied")]
 Change = Annotated[Relation, among(Relation.GENERAL, Relation.MONOTONE, help="of the answers")]
 Changes = Annotated[str, choice(("general", "monotone"), "neighbours that epsilon is for")]
 # Quotients of these are floats.
-Epsilon = Annotated[
-    float, number("privacy parameter that sets the noise scales", at_least=1e-100, at_most=1e100)
-]
+Epsilon = Annotated[float, moderate("privacy parameter that sets the noise scales")]
 Delta = Annotated[
     float, number("of (epsilon, delta)-DP, by advanced composition", at_least=0.0, below=1.0)
 ]

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from jaxsel.language.base import Relation
-from jaxsel.language.domains import Number, choice, number, probability, whole
+from jaxsel.language.domains import Number, choice, moderate, number, probability, whole
 from jaxsel.language.relations import among
 
 MAX_COUNT = 1e15  # float64 distinguishes votes up to here
@@ -64,10 +64,10 @@ Candidates = Annotated[int, whole("m, how many compete", at_least=2)]
 # Products, squares and inverses of these are floats.
 Picks = Annotated[int, whole("how many are picked", at_least=1, at_most=1e15)]
 Times = Annotated[int, whole("how many releases", at_least=1, at_most=1e15)]
-AnyEpsilon = Annotated[float, number("privacy parameter", at_least=1e-100, at_most=1e100)]
+AnyEpsilon = Annotated[float, moderate("privacy parameter")]
 AnyRho = Annotated[float, number("zCDP parameter", at_least=1e-200, at_most=1e200)]
 AnyDelta = Annotated[float, number("of the whole", at_least=1e-280, below=1.0)]
-AnyScale = Annotated[float, number("noise scale, in votes", at_least=1e-100, at_most=1e100)]
+AnyScale = Annotated[float, moderate("noise scale, in votes")]
 DeltaT = Annotated[float, probability("failure probability of the test")]
 Failure = Annotated[float, probability("chance that the test does not pass")]
 Restriction = Annotated[float, probability("of the restriction to the largest counts")]

@@ -19,6 +19,7 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_noise_multiplier,
 )
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, ApproximateGuarantee
+from jaxsel.accounting.single_run.parameters import MOST_STEPS
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
 from jaxsel.language.signature import validated
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 Interval = Annotated[float, number("of the discretised privacy loss", at_least=1e-6, below=0.1)]
 
 _INTERVAL = 1e-4
-_MOST_STEPS = 2**20  # more take minutes, and a finer interval
 
 
 class CandidateThresholds(NamedTuple):
@@ -211,17 +211,17 @@ def largest_steps(
     spread = sampling_probability * math.sqrt(excess)
     guess = (thresholds.noise_multiplier * spread) ** -2.0
     too_many = InputError(
-        f"more than {_MOST_STEPS} steps are allowed; take less noise or a larger "
+        f"more than {MOST_STEPS} steps are allowed; take less noise or a larger "
         "sampling_probability"
     )
-    if guess > _MOST_STEPS:
+    if guess > MOST_STEPS:
         raise too_many
     low = high = max(int(guess), 1)
     factor = 1.05
     if allowed(low):
         while allowed(high := math.ceil(high * factor)):
             low, factor = high, factor * factor
-            if high > _MOST_STEPS:
+            if high > MOST_STEPS:
                 raise too_many
     else:
         while not allowed(low := math.floor(low / factor)):

@@ -22,9 +22,10 @@ from jaxsel.tuning.bounds.path_program import Price, price_weights, proposed_del
 _PARTS = 16  # of each edge of a triangle
 # Allowance for rounding in the law of K, relative to E[K]: far above the actual errors.
 ROUNDING = 1e-11
-# And in sums of up to some dozen numbers, relative to the sum of their absolute values.
 _THIN = 1e-9  # width of columns that are not cut into parts
 _LARGEST = 700.0  # exp of it, times a ratio, is still a float64
+# Allowance for rounding in sums of up to some dozen numbers, relative to the sum of their absolute
+# values.
 _UNIT = 128 * float(np.finfo(np.float64).eps)
 
 
@@ -129,10 +130,37 @@ def _line_below(
     return least + slope * (place - 0.5 * (left + right)), slope
 
 
+def _gradients_at_corners(mesh: PathMesh, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The gradient of W at the corners of each triangle, and what it is added up from.
+
+    W is quadratic on a triangle, so that its gradient is linear and these decide.
+
+    Returns:
+      Float["triangles corners 2"], and of the same shape the sums of absolute values, which
+      rounding errors grow with.
+    """
+    corners = np.array([gradients(mesh, tuple(place)) for place in np.eye(3)])
+    # W may be large where nothing forbids it; only its differences within a triangle count.
+    local = values[mesh.nodes] - values[mesh.nodes[:, :1]]
+    steep = np.einsum("tq,vqtx->tvx", local, corners)
+    return steep, np.einsum("tq,vqtx->tvx", np.abs(local), np.abs(corners))
+
+
 def _failure(
-    mesh: PathMesh, values: np.ndarray, law: Repetitions, epsilon: float, price: Price, parts: int
+    mesh: PathMesh,
+    steep: np.ndarray,
+    added: np.ndarray,
+    law: Repetitions,
+    epsilon: float,
+    price: Price,
+    parts: int,
 ) -> np.ndarray:
-    """Bounds on the integral over u of the largest violation of the inequality, by column."""
+    """Bounds on the integral over u of the largest violation of the inequality, by column.
+
+    Args:
+      mesh, law, epsilon, price, parts: as of ``certified``, the price convex.
+      steep, added: from ``_gradients_at_corners``.
+    """
     pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
     points = _at_corners(pieces, mesh.corners)
     first, second, third = np.moveaxis(points, 3, 0)
@@ -147,17 +175,11 @@ def _failure(
     # lower.
     ours = ends[0][..., None] + (ends[1] - ends[0])[..., None] * rise
     theirs = value[..., None] + slope[..., None] * (points[1] - middle[..., None])
-    # W is quadratic on a triangle, so its gradient is linear and given by its corner
-    # values.
-    corners = np.array([gradients(mesh, tuple(place)) for place in np.eye(3)])
-    # W may be large where nothing forbids it; only its differences within a triangle count.
-    local = values[mesh.nodes] - values[mesh.nodes[:, :1]]
-    along, across = _at_corners(pieces, np.einsum("tq,vqtx->tvx", local, corners))
-    # What the gradients are added up from, which is what their rounding errors grow with.
-    size = np.max(np.einsum("tq,vqtx->tvx", np.abs(local), np.abs(corners)), axis=1)
+    along, across = _at_corners(pieces, steep)
     # The gain is the larger of 0 and its value without the bracket.
     # The largest over s of s W_u' - lambda(s), plus the gain, is a conjugate of the price at each
     # of the two slopes that the bracket allows.
+    size = np.max(added, axis=1)
     size_along, size_across = (size[None, :, None, side] for side in range(2))
     less = math.exp(epsilon) * theirs
     failing = np.maximum(
@@ -210,16 +232,12 @@ def certified(
     # The convex price needs a last slope of at least its last chord; (3) needs it to be at least
     # every W_u', whose largest value is at a corner.
     slope = np.diff(price.values[-2:]) / np.diff(price.knots[-2:])
-    steepest = float(slope[0])
-    # Both W and these sums are about differences within a triangle: see _failure.
-    local = values[mesh.nodes] - values[mesh.nodes[:, :1]]
-    for place in np.eye(3):
-        basis = np.array(gradients(mesh, tuple(place)))[:, :, 1].T
-        rise = np.sum(local * basis, axis=1) + _UNIT * np.sum(np.abs(local * basis), axis=1)
-        steepest = max(steepest, float(np.max(rise)))
+    steep, added = _gradients_at_corners(mesh, values)
+    rise = steep[..., 1] + _UNIT * added[..., 1]
+    steepest = max(float(slope[0]), float(np.max(rise)))
     price = price._replace(last_slope=steepest)
     proposed = proposed_delta(pair, mesh, price, values)
-    failure = _failure(mesh, values, law, epsilon, price, parts)
+    failure = _failure(mesh, steep, added, law, epsilon, price, parts)
     # Sums cancel: what float64 loses grows with the numbers in them, not with their result.
     _, beyond = price_weights(pair, price.knots)
     size = float(np.max(np.abs(price.values))) + (1.0 + beyond) * abs(steepest)

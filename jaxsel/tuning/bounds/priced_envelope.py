@@ -297,7 +297,8 @@ class PricedDirection:
         if not floor < best < math.inf or not self.can_help(best):
             return best, grid
         low = self._attacked_epsilon(delta, best)
-        if low == floor == 0.0 and self.delta(0.0) <= delta:
+        # Where a ranking has more than delta at 0, no program needs to be asked.
+        if floor == 0.0 and self.attacked(0.0) <= delta and self.delta(0.0) <= delta:
             return 0.0, grid
         at = floor if floor > low else low + _START * (best - low)
         low = max(floor, low)
@@ -409,8 +410,8 @@ class PricedDirection:
                 guess = _between(left, right, delta * (1.0 - 0.5 * _NEAR))
             else:
                 guess = self._reached(point, delta * (1.0 - 0.5 * _NEAR))
-            point = _Point(min(max(guess, low), high), math.inf)
-            point = point._replace(delta=self._proved(found, point.epsilon).delta)
+            guess = min(max(guess, low), high)
+            point = _Point(guess, self._proved(found, guess).delta)
         return min(high, right.epsilon) if right else high
 
 
@@ -436,7 +437,7 @@ def priced_directions(
     """The priced envelopes of both directions (one, if the base's pair is symmetric).
 
     The results for the last few searches are cached, since an account and its report need
-    the same ones, which take ten seconds.
+    the same ones, which take seconds.
 
     Args:
       base: guarantee of one run.
@@ -523,19 +524,15 @@ def priced_profiles(
       epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between the
       bounds at those epsilons; not increasing.
     """
-    tasks = []
-    for each in directions:
-        last = envelope_epsilon((each.envelope,), _LAST_DELTA)
-        if 0.0 < last < math.inf:
-            tasks += [(each, e) for e in np.linspace(0.0, last, count + 1).tolist()]
+    profiles = []
     with ThreadPoolExecutor(_WORKERS) as pool:
-        deltas = list(pool.map(lambda task: task[0].delta_of_one_program(task[1]), tasks))
-    points = {id(each): [] for each in directions}
-    for (each, epsilon), delta in zip(tasks, deltas, strict=True):
-        points[id(each)].append((epsilon, delta))
-    return tuple(
-        _profile(each, *np.array(points[id(each)]).reshape(-1, 2).T) for each in directions
-    )
+        for each in directions:
+            last = envelope_epsilon((each.envelope,), _LAST_DELTA)
+            programs = count + 1 if 0.0 < last < math.inf else 0
+            epsilons = np.linspace(0.0, last, programs) if programs else np.zeros(0)
+            deltas = pool.map(each.delta_of_one_program, epsilons.tolist())
+            profiles.append(_profile(each, epsilons, np.array(list(deltas))))
+    return tuple(profiles)
 
 
 def _profile(direction: PricedDirection, epsilons: np.ndarray, deltas: np.ndarray) -> Profile:

@@ -17,7 +17,7 @@ from jaxsel.accounting.single_run.closed_forms import gaussian_delta
 from jaxsel.accounting.single_run.conversions import ApproximateGuarantee
 from jaxsel.language.base import Relation
 from jaxsel.language.checking import Judged, listed
-from jaxsel.language.domains import number, whole
+from jaxsel.language.domains import moderate, number, whole
 from jaxsel.language.papers import KRW
 from jaxsel.repetitions.parameters import Eta, Gamma
 from jaxsel.tuning.bounds.heterogeneous import (
@@ -169,12 +169,8 @@ def figure_8(noise_multiplier, printed, epsilon, mean):
 def either_threshold(
     *,
     noise_multiplier: CandidateNoise = 20.0,
-    first_noise: Annotated[
-        float, number("of the Gaussian behind the first threshold", at_least=1e-100, at_most=1e100)
-    ] = 6.0,
-    second_noise: Annotated[
-        float, number("of the Gaussian behind the second", at_least=1e-100, at_most=1e100)
-    ] = 3.0,
+    first_noise: Annotated[float, moderate("of the Gaussian behind the first threshold")] = 6.0,
+    second_noise: Annotated[float, moderate("of the Gaussian behind the second")] = 3.0,
 ):
     """A candidate must meet both points of the profile: without subsampling, thresholds of
     Gaussians with noise s_1 and s_2 allow floor((s/max(s_1, s_2))^2) steps.
