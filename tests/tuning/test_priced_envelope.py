@@ -17,7 +17,13 @@ from jaxsel.tuning.attained.exact_laws import tuned_law
 from jaxsel.tuning.bounds import path_certificate
 from jaxsel.tuning.bounds import priced_envelope as priced
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
-from jaxsel.tuning.bounds.path_certificate import _convex, _small_triangles, _supporting, certified
+from jaxsel.tuning.bounds.path_certificate import (
+    _convex,
+    _small_triangles,
+    _supporting,
+    certifier,
+    cut,
+)
 from jaxsel.tuning.bounds.path_mesh import first_columns, gradients, path_mesh, split_columns
 from jaxsel.tuning.bounds.path_program import (
     Price,
@@ -279,11 +285,11 @@ def test_the_certificate_is_not_below_what_many_points_say(scale):
         second = np.append(generator.dirichlet(np.ones(4)) * 0.8, [0.0, 0.2])
         pair, epsilon = pair_from_laws(first, second), 0.2
         mesh = path_mesh(pair, first_columns(law, 5), rows=2)
-        price, values = proposal(pair, law, mesh, ratio_knots(pair, 8), epsilon)
+        price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 8), epsilon)
         values = values + scale * generator.normal(size=values.size)
         bend = scale * (price.knots - 1.0) ** 2  # convex, as what it is added to
         price = _convex(price._replace(values=price.values + bend))
-        found = certified(pair, law, mesh, epsilon, price, values, parts=parts).delta
+        found = certifier(pair, cut(law, mesh, parts), price, values)(epsilon).delta
         sampled = _sampled_bound(pair, law, mesh, epsilon, price, values, parts)
         assert sampled <= found + 1e-12
         assert sampled > 0.95 * found  # near, so that little may be missing
@@ -312,7 +318,7 @@ def test_a_constant_on_the_potential_proves_nothing(size):
         values = constant + unit * (25 * np.rint((v - u) / height) + np.rint(slope * u / unit))
         price = Price(np.array([0.0, 1e-3]), np.array([1.0, slope * 1e-3]), 0.0)
         for parts in (1, 2, 16):
-            found = certified(pair, law, mesh, math.log(1000.0), price, values, parts=parts)
+            found = certifier(pair, cut(law, mesh, parts), price, values)(math.log(1000.0))
             assert found.delta >= 0.0
 
 
@@ -324,8 +330,8 @@ def test_columns_as_thin_as_rounding_errors_lose_what_they_lose():
     for ulps in (1, 3, 8, 24, 1000):
         ends = np.array([0.0, a, a + ulps * np.spacing(a), 1.0])
         mesh = path_mesh(pair, ends, rows=2)
-        price, values = proposal(pair, law, mesh, ratio_knots(pair, 8), 0.2)
-        found = certified(pair, law, mesh, 0.2, price, values, parts=16)
+        price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 8), 0.2)
+        found = certifier(pair, cut(law, mesh, 16), price, values)(0.2)
         assert np.all(np.isfinite(found.lost))
         assert exact <= found.delta
 
@@ -337,7 +343,7 @@ def test_mass_that_a_pair_lacks_is_paid_for(gain):
     mesh = path_mesh(pair, np.array([0.0, 1.0]), rows=1)
     knots = np.array([0.0, math.exp(-0.1), 4.0])
     price = Price(knots, np.maximum(1.0 - math.exp(0.1) * knots, 0.0) + gain, 0.0)
-    found = certified(pair, law, mesh, 0.1, price, _plane(mesh, gain, 0.0), parts=1)
+    found = certifier(pair, cut(law, mesh, 1), price, _plane(mesh, gain, 0.0))(0.1)
     assert found.delta >= worst_delta_of_all(first, second, law, 0.1)
 
 
@@ -345,10 +351,10 @@ def test_nothing_is_proved_where_numbers_overflow():
     (pair,) = curves.gaussian(1.0).pairs()
     law = parse("poisson:mean=3")
     mesh = path_mesh(pair, first_columns(law, 3), rows=2)
-    price, values = proposal(pair, law, mesh, ratio_knots(pair, 6), 1.0)
-    assert certified(pair, law, mesh, 710.0, price, values).delta == math.inf
+    price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 6), 1.0)
+    assert certifier(pair, cut(law, mesh), price, values)(710.0).delta == math.inf
     with np.errstate(over="ignore", invalid="ignore"):
-        assert certified(pair, law, mesh, 1.0, price, values * 1e308).delta == math.inf
+        assert certifier(pair, cut(law, mesh), price, values * 1e308)(1.0).delta == math.inf
 
 
 def test_a_price_is_made_convex_from_below():
@@ -367,11 +373,11 @@ def test_a_price_that_is_not_convex_proves_what_its_convex_part_proves():
     generator, law = np.random.default_rng(6), parse("geometric:mean=4")
     pair = pair_from_laws(*generator.dirichlet(np.ones(5), 2))
     mesh = path_mesh(pair, first_columns(law, 5), rows=2)
-    price, values = proposal(pair, law, mesh, ratio_knots(pair, 10), 0.2)
+    price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 10), 0.2)
     raised = price.values + 0.2 * (np.arange(price.knots.size) % 2)
     bent = price._replace(values=raised)
     found = [
-        certified(pair, law, mesh, 0.2, each, values, parts=4).delta
+        certifier(pair, cut(law, mesh, 4), each, values)(0.2).delta
         for each in (bent, _convex(bent))
     ]
     assert found[0] == found[1]
@@ -397,12 +403,12 @@ def test_no_ranking_of_three_outcomes_costs_more_whatever_the_price(law):
         pair = pair_from_laws(first, second)
         mesh = path_mesh(pair, first_columns(law, 8), rows=3)
         knots = ratio_knots(pair, 14)
-        price, values = proposal(pair, law, mesh, knots, epsilon)
-        bounds = [certified(pair, law, mesh, epsilon, price, values, parts=6).delta]
+        price, values, *_ = proposal(pair, law, mesh, knots, epsilon)
+        bounds = [certifier(pair, cut(law, mesh, 6), price, values)(epsilon).delta]
         for scale in (0.01, 0.1):
             spoilt = Price(knots, price.values + scale * generator.normal(size=knots.size), -1.0)
             moved = values + 0.1 * scale * generator.normal(size=values.size)
-            bounds.append(certified(pair, law, mesh, epsilon, spoilt, moved, parts=6).delta)
+            bounds.append(certifier(pair, cut(law, mesh, 6), spoilt, moved)(epsilon).delta)
         for p, q in _paths(first, second, generator):
             one, two = tuned_law(p, law), tuned_law(q, law)
             exact = float(np.sum(np.maximum(one - math.exp(epsilon) * two, 0.0)))
@@ -629,8 +635,8 @@ def test_what_is_refined_is_what_finer_meshes_certify():
     ends, bounds = first_columns(law, 8), []
     for _ in range(3):
         mesh = path_mesh(pair, ends, rows=3)
-        price, values = proposal(pair, law, mesh, ratio_knots(pair, 14), epsilon)
-        found = certified(pair, law, mesh, epsilon, price, values, parts=6)
+        price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 14), epsilon)
+        found = certifier(pair, cut(law, mesh, 6), price, values)(epsilon)
         bounds.append(found.delta)
         ends = split_columns(ends, found.lost, 0.0, 4)
     assert bounds[2] < 0.8 * bounds[0]
@@ -638,8 +644,8 @@ def test_what_is_refined_is_what_finer_meshes_certify():
     assert direction.refined(epsilon).grid.ends.size == 17
     # A curve's points are on one mesh, which has half as many columns more than the first.
     mesh = path_mesh(pair, first_columns(law, 12), rows=3)
-    price, values = proposal(pair, law, mesh, ratio_knots(pair, 14), epsilon)
-    one = certified(pair, law, mesh, epsilon, price, values, parts=6).delta
+    price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 14), epsilon)
+    one = certifier(pair, cut(law, mesh, 6), price, values)(epsilon).delta
     assert direction.delta_of_one_program(epsilon) == min(one, direction.enveloped(epsilon))
 
 
@@ -670,14 +676,14 @@ def test_rounding_counts_where_it_arises(monkeypatch):
     law, epsilon = parse("poisson:mean=6"), 0.4
     (pair,) = curves.gaussian(1.0).pairs()
     mesh = path_mesh(pair, first_columns(law, 5), rows=2)
-    price, values = proposal(pair, law, mesh, ratio_knots(pair, 8), epsilon)
-    exact = certified(pair, law, mesh, epsilon, price, values, parts=4).delta
+    price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 8), epsilon)
+    exact = certifier(pair, cut(law, mesh, 4), price, values)(epsilon).delta
     # A constant on W changes nothing but rounding.
     for constant in (1.0, -1e6):
-        moved = certified(pair, law, mesh, epsilon, price, values + constant, parts=4).delta
+        moved = certifier(pair, cut(law, mesh, 4), price, values + constant)(epsilon).delta
         assert moved == pytest.approx(exact, abs=1e-8 * abs(constant))
     monkeypatch.setattr(path_certificate, "_UNIT", 0.0)
-    less = certified(pair, law, mesh, epsilon, price, values, parts=4).delta
+    less = certifier(pair, cut(law, mesh, 4), price, values)(epsilon).delta
     assert less < exact < less + 1e-9
 
 

@@ -8,6 +8,7 @@ violations in a column add at most their largest value times the width of the co
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -146,23 +147,30 @@ def _gradients_at_corners(mesh: PathMesh, values: np.ndarray) -> tuple[np.ndarra
     return steep, np.einsum("tq,vqtx->tvx", np.abs(local), np.abs(corners))
 
 
-def _failure(
-    mesh: PathMesh,
-    steep: np.ndarray,
-    added: np.ndarray,
-    law: Repetitions,
-    epsilon: float,
-    price: Price,
-    parts: int,
-) -> np.ndarray:
-    """Bounds on the integral over u of the largest violation of the inequality, by column.
+class Pieces(NamedTuple):
+    """A mesh whose triangles are cut into small ones, with bounds on a at their corners.
 
-    Args:
-      mesh, law, epsilon, price, parts: as of ``certified``, the price convex.
-      steep, added: from ``_gradients_at_corners``.
+    Attributes:
+      mesh: covers the paths of all rankings.
+      law: of K.
+      small: Float["pieces corners 3"], barycentric, the pieces of a triangle.
+      ours: Float["pieces triangles corners"], of a linear function that a(u) is at most.
+      theirs: the same of one that a(u') is at least.
+      part: Int["pieces triangles"], the part of the column.
     """
-    pieces = _small_triangles(parts)  # Float["pieces corners 3"], barycentric
-    points = _at_corners(pieces, mesh.corners)
+
+    mesh: PathMesh
+    law: Repetitions
+    small: np.ndarray
+    ours: np.ndarray
+    theirs: np.ndarray
+    part: np.ndarray
+
+
+def cut(law: Repetitions, mesh: PathMesh, parts: int = _PARTS) -> Pieces:
+    """The mesh with ``parts`` parts of each edge of a triangle, and of each column."""
+    small = _small_triangles(parts)
+    points = _at_corners(small, mesh.corners)
     first, second, third = np.moveaxis(points, 3, 0)
     low = np.minimum(np.minimum(first, second), third)
     high = np.maximum(np.maximum(first, second), third)
@@ -175,60 +183,71 @@ def _failure(
     # lower.
     ours = ends[0][..., None] + (ends[1] - ends[0])[..., None] * rise
     theirs = value[..., None] + slope[..., None] * (points[1] - middle[..., None])
-    along, across = _at_corners(pieces, steep)
-    # The gain is the larger of 0 and its value without the bracket.
-    # The largest over s of s W_u' - lambda(s), plus the gain, is a conjugate of the price at each
-    # of the two slopes that the bracket allows.
-    size = np.max(added, axis=1)
-    size_along, size_across = (size[None, :, None, side] for side in range(2))
-    less = math.exp(epsilon) * theirs
-    failing = np.maximum(
-        _conjugate(price, across, size_across),
-        ours + _conjugate(price, across - less, size_across + less),
-    )
-    failing += along + _UNIT * (size_along + ours)
-    width = np.diff(mesh.edges)
     # Pieces of a triangle never cross a line between thin columns: parts of its edges end there.
-    centre = (points[0].mean(axis=2) - mesh.edges[mesh.column]) / width[mesh.column]
+    start, width = mesh.edges[mesh.column], np.diff(mesh.edges)[mesh.column]
+    centre = (points[0].mean(axis=2) - start) / width
     part = np.clip((centre * parts).astype(int), 0, parts - 1)
-    worst = np.full((width.size, parts), -np.inf)
-    place = np.broadcast_to(mesh.column, part.shape), part
-    np.maximum.at(worst, place, failing.max(axis=2))
-    # Parts of a column as thin as rounding errors are not told apart: all have its largest value.
-    thin = (width < _THIN)[:, None] | np.isneginf(worst)
-    worst = np.where(thin, worst.max(axis=1, keepdims=True), worst)
-    # Signed: where (3) has room to spare, the bound falls by it.
-    return np.sum(worst * (width[:, None] / parts), axis=1)
+    return Pieces(mesh, law, small, ours, theirs, part)
 
 
-def certified(
-    pair: DominatingPair,
-    law: Repetitions,
-    mesh: PathMesh,
-    epsilon: float,
-    price: Price,
-    values: np.ndarray,
-    *,
-    parts: int = _PARTS,
-) -> Certificate:
-    """A proven bound on delta(epsilon) in the direction of the pair.
+class _Failure:
+    """Bounds on the integral over u of the largest violation of the inequality, by column.
+
+    What does not depend on epsilon is computed once.
+
+    Args:
+      pieces: of the mesh.
+      price: convex.
+      steep, added: from ``_gradients_at_corners``.
+    """
+
+    def __init__(self, pieces: Pieces, price: Price, steep: np.ndarray, added: np.ndarray) -> None:
+        self._pieces, self._price = pieces, price
+        along, self._across = _at_corners(pieces.small, steep)
+        size = np.max(added, axis=1)
+        size_along, self._size = (size[None, :, None, side] for side in range(2))
+        self._along = along + _UNIT * (size_along + pieces.ours)
+        self._without_gain = _conjugate(price, self._across, self._size)
+
+    def at(self, epsilon: float) -> np.ndarray:
+        """Float["columns"]."""
+        pieces, mesh = self._pieces, self._pieces.mesh
+        # The gain is the larger of 0 and its value without the bracket.
+        # The largest over s of s W_u' - lambda(s), plus the gain, is a conjugate of the price at
+        # each of the two slopes that the bracket allows.
+        less = math.exp(epsilon) * pieces.theirs
+        gained = _conjugate(self._price, self._across - less, self._size + less)
+        failing = np.maximum(self._without_gain, pieces.ours + gained)
+        failing += self._along
+        width, parts = np.diff(mesh.edges), math.isqrt(pieces.small.shape[0])
+        worst = np.full((width.size, parts), -np.inf)
+        place = np.broadcast_to(mesh.column, pieces.part.shape), pieces.part
+        np.maximum.at(worst, place, failing.max(axis=2))
+        # Parts of a column as thin as rounding errors are not told apart: all have its largest
+        # value.
+        thin = (width < _THIN)[:, None] | np.isneginf(worst)
+        worst = np.where(thin, worst.max(axis=1, keepdims=True), worst)
+        # Signed: where (3) has room to spare, the bound falls by it.
+        return np.sum(worst * (width[:, None] / parts), axis=1)
+
+
+def certifier(
+    pair: DominatingPair, pieces: Pieces, price: Price, values: np.ndarray
+) -> Callable[[float], Certificate]:
+    """What a price and a potential prove of the direction of the pair, at any epsilon.
 
     Args:
       pair: dominates the base's laws.
-      law: of K.
-      mesh: covers the paths of all rankings.
-      epsilon: >= 0; beyond 700 nothing is proved.
+      pieces: of a mesh that covers the paths of all rankings; see ``cut``.
       price: any price; it is made convex first.
       values: Float["nodes"], of any W.
-      parts: of each edge of a triangle, for the check.
 
     Returns:
-      The bound, inf where numbers overflow, and what it lost where. A price and W prove little at
-      epsilons far from that of their program, on either side.
+      epsilon >= 0 -> the bound, inf where numbers overflow and beyond epsilon = 700, and what it
+      lost where. A price and W prove little at epsilons far from that of their program, on either
+      side.
     """
-    if epsilon > _LARGEST:
-        return Certificate(math.inf, np.zeros(mesh.edges.size - 1))
-    price = _convex(price)
+    mesh, law, price = pieces.mesh, pieces.law, _convex(price)
     # The convex price needs a last slope of at least its last chord; (3) needs it to be at least
     # every W_u', whose largest value is at a corner.
     slope = np.diff(price.values[-2:]) / np.diff(price.knots[-2:])
@@ -237,10 +256,17 @@ def certified(
     steepest = max(float(slope[0]), float(np.max(rise)))
     price = price._replace(last_slope=steepest)
     proposed = proposed_delta(pair, mesh, price, values)
-    failure = _failure(mesh, steep, added, law, epsilon, price, parts)
     # Sums cancel: what float64 loses grows with the numbers in them, not with their result.
     _, beyond = price_weights(pair, price.knots)
     size = float(np.max(np.abs(price.values))) + (1.0 + beyond) * abs(steepest)
     size += sum(float(np.abs(values[at]) @ np.abs(part)) for at, part in (mesh.start, mesh.end))
-    delta = proposed + float(np.sum(failure)) + ROUNDING * law.mean + _UNIT * size
-    return Certificate(delta if math.isfinite(delta) else math.inf, failure)
+    failure = _Failure(pieces, price, steep, added)
+
+    def certified(epsilon: float) -> Certificate:
+        if epsilon > _LARGEST:
+            return Certificate(math.inf, np.zeros(mesh.edges.size - 1))
+        lost = failure.at(epsilon)
+        delta = proposed + float(np.sum(lost)) + ROUNDING * law.mean + _UNIT * size
+        return Certificate(delta if math.isfinite(delta) else math.inf, lost)
+
+    return certified

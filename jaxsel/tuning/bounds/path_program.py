@@ -26,7 +26,7 @@ from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
 _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond all knots
 # The certificate proves whatever price it is given, and the program's value is some ten times
 # nearer to the least one than the gap is.
-_GAP = 1e-2  # relative gap between the program and its dual
+_GAP = 3e-2  # relative gap between the program and its dual
 _DENSE = 0.75  # fraction of the knots in between
 # Barycentric, the corners first: `_PathConstraints` takes the first three for W_u' <= slope, which
 # is linear in a triangle and decided there. The middles are for a(u) and a(u'), which are not.
@@ -52,6 +52,22 @@ class Price(NamedTuple):
     knots: np.ndarray
     values: np.ndarray
     last_slope: float
+
+
+class Proposal(NamedTuple):
+    """The solution of a program, which proves a bound at every epsilon.
+
+    Attributes:
+      price: of likelihood ratios.
+      values: Float["nodes"], of the potential W.
+      delta: the value of the program, which is what a proof without losses would prove.
+      slope: its derivative in epsilon, at most 0.
+    """
+
+    price: Price
+    values: np.ndarray
+    delta: float
+    slope: float
 
 
 def slope_at(law: Repetitions, u: np.ndarray) -> np.ndarray:
@@ -163,7 +179,8 @@ class _PathConstraints:
         self._powers = knots[:, None] ** np.arange(3)
         points = np.einsum("pv,tvc->tpc", np.array(_PLACES), mesh.corners)
         ours, theirs = slope_at(law, points[..., 0]), slope_at(law, points[..., 1])
-        gain = ours[..., None] - math.exp(epsilon) * knots * theirs[..., None]
+        self._raised = math.exp(epsilon) * theirs
+        gain = ours[..., None] - knots * self._raised[..., None]
         self._shapes = (triangles, places, knots.size), (triangles, 3)
         self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
         flat = np.zeros(triangles * 3 + knots.size - 1)
@@ -255,6 +272,24 @@ class _PathConstraints:
         of_price = np.append(-rows.sum(axis=0), -np.sum(steepest))
         return np.concatenate([nodal, of_price + self._convexity.T @ falls])
 
+    def enveloping(self, weights: np.ndarray) -> np.ndarray:
+        """A point inside: W = 0, and a price above the envelope's.
+
+        Args:
+          weights: Float["knots"], of the price's values in the bound.
+        """
+        gain, _, _ = self._parts(-self.limits)
+        envelope = np.max(gain, axis=(0, 1)) / self._scale
+        least = float(weights @ envelope)
+        # Twice the envelope, whose slack is 0 somewhere, and room for every ratio and for W.
+        price = 2.0 * envelope + least * (1.0 + self._knots)
+        return np.concatenate([np.zeros(self._count), price, [2.0 * least]])
+
+    def slope(self, prices: np.ndarray) -> float:
+        """The derivative of the program's value in epsilon, from the prices of its solution."""
+        rows, _, _ = self._parts(np.where(self.limits < 0.0, prices, 0.0))
+        return -float(np.sum(self._raised * (rows @ (self._scale * self._knots))))
+
     def normal(self, weights: np.ndarray) -> Bordered:
         """See Constraints."""
         rows, steepest, falls = self._parts(weights)
@@ -279,7 +314,7 @@ class _PathConstraints:
 
 def proposal(
     pair: DominatingPair, law: Repetitions, mesh: PathMesh, knots: np.ndarray, epsilon: float
-) -> tuple[Price, np.ndarray]:
+) -> Proposal:
     """A price, and W at the nodes of the mesh, that nearly minimise the bound.
 
     Args:
@@ -297,7 +332,13 @@ def proposal(
     np.add.at(cost, mesh.end[0], -mesh.end[1])
     # The pinned node is no unknown; its value is 0, and so is what it costs.
     cost[mesh.end[0][0]] = 0.0
-    found = nearly_solved(cost, constraints, constraints.limits, relative_gap=_GAP)
-    found[mesh.end[0][0]] = 0.0
-    price = Price(knots, found[mesh.count : -1], float(found[-1]))
-    return price, found[: mesh.count]
+    start = constraints.enveloping(weights)
+    found = nearly_solved(cost, constraints, constraints.limits, start, relative_gap=_GAP)
+    unknowns, prices = found
+    unknowns[mesh.end[0][0]] = 0.0
+    price, values = (
+        Price(knots, unknowns[mesh.count : -1], float(unknowns[-1])),
+        unknowns[: mesh.count],
+    )
+    delta = proposed_delta(pair, mesh, price, values)
+    return Proposal(price, values, delta, constraints.slope(prices))

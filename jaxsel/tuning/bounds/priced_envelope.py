@@ -14,6 +14,7 @@ envelope is taken, so that it is never above the envelope.
 
 import functools
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -34,22 +35,21 @@ from jaxsel.tuning.bounds.envelope import (
     envelope_log_delta,
     log_envelope,
 )
-from jaxsel.tuning.bounds.path_certificate import ROUNDING, Certificate, certified
-from jaxsel.tuning.bounds.path_mesh import PathMesh, first_columns, path_mesh, split_columns
-from jaxsel.tuning.bounds.path_program import Price, proposal, proposed_delta, ratio_knots
+from jaxsel.tuning.bounds.path_certificate import ROUNDING, Certificate, Pieces, certifier, cut
+from jaxsel.tuning.bounds.path_mesh import first_columns, path_mesh, split_columns
+from jaxsel.tuning.bounds.path_program import Proposal, proposal, ratio_knots
 from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
 
 _WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
 _MOST_EPSILON = 600.0  # e^epsilon is a coefficient of the program; float64 ends at e^709
-_NEAR = 5e-4  # relative tolerance of delta at which an epsilon is accepted
 _CLOSE = 1e-4  # relative distance of epsilons at which the search stops
 _START = 0.5  # the first epsilon tried, between a ranking's and the envelope's
 _ENOUGH = 0.03  # relative distance below delta of a proof that is not sought nearer by programs
 _ATTACKS = 6  # epsilons at which a ranking's delta is asked for
 _MORE = 3  # programs solved on the last mesh, once more after the first
 _STUCK = 0.9  # a proof that falls by less, where the envelope falls to delta, will not reach it
-_BELIEVED = 0.3  # a slope that was seen is at least this part of the envelope's, or its inverse
 _SLOPE = 1e-2  # relative distance by which the slope of the envelope is taken
+_LEAST_SLOPE = 1e-2  # of log delta, by which a search takes steps
 _TRIES = 7  # epsilons at which one price is certified, to find where it proves delta
 # Each mesh has so many of the first one's columns more than the one before.
 _ADDED = 0.5
@@ -90,22 +90,6 @@ FINE = Resolution(columns=16, rows=6, knots=30, parts=16, meshes=3)
 """About a second for each epsilon and direction."""
 
 
-class _Proposal(NamedTuple):
-    """The solution of one program, which proves a bound at every epsilon.
-
-    Attributes:
-      mesh: of the potential W.
-      price: of likelihood ratios.
-      values: of W, at the nodes.
-      delta: the value of the program, which is what a proof without losses would prove.
-    """
-
-    mesh: PathMesh
-    price: Price
-    values: np.ndarray
-    delta: float
-
-
 class Grid(NamedTuple):
     """Where a program is solved.
 
@@ -131,6 +115,65 @@ def _between(left: _Point, right: _Point, delta: float) -> float:
     # Not at an end, which is known already.
     part = min(max(part, 0.05), 0.95)
     return left.epsilon + part * (right.epsilon - left.epsilon)
+
+
+class _Solution:
+    """The solution of a program, and what it proves.
+
+    Args:
+      epsilon: of the program.
+      found: the solution.
+      proved: epsilon -> what it proves there.
+    """
+
+    def __init__(
+        self, epsilon: float, found: Proposal, proved: Callable[[float], Certificate]
+    ) -> None:
+        self.epsilon, self.value, self._slope = epsilon, found.delta, found.slope
+        self._proved = proved
+        self.proof = self.proved(epsilon)
+
+    def proved(self, epsilon: float) -> Certificate:
+        """What the solution proves at an epsilon, which need not be its own."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self._proved(epsilon)
+
+    @property
+    def known(self) -> _Point:
+        """What it proves at its own epsilon."""
+        return _Point(self.epsilon, self.proof.delta)
+
+    def where(self, known: _Point, delta: float) -> float:
+        """About where programs have the value delta, from one value and the slope of this one's."""
+        if not (0.0 < known.delta < math.inf and self.value > 0.0):
+            return known.epsilon
+        slope = min(self._slope / self.value, -_LEAST_SLOPE)
+        return known.epsilon + math.log(delta / known.delta) / slope
+
+    def reached(self, known: _Point, delta: float) -> float:
+        """About where the solution proves delta, which proves ``known``."""
+        if known.delta == math.inf:
+            return math.inf
+        at = self.where(known, delta)
+        # It proves less and less below its own epsilon: half a step.
+        return at if at >= known.epsilon else 0.5 * (at + known.epsilon)
+
+    def crossing(self, delta: float, low: float, high: float) -> float:
+        """The least epsilon seen in [low, high] at which the solution proves delta, or high."""
+        left, right, point = None, None, self.known
+        for _ in range(_TRIES):
+            if point.delta <= delta:
+                right = point
+            elif point.epsilon >= high or (left and point.delta > _STUCK * left.delta):
+                break  # it proves no less, however large epsilon is
+            else:
+                left = point
+            guess = _between(left, right, delta) if left and right else self.reached(point, delta)
+            guess = min(max(guess, low), high)
+            if right and right.epsilon - guess <= _CLOSE * right.epsilon:
+                break
+            point = _Point(guess, self.proved(guess).delta)
+        return min(high, right.epsilon) if right else high
 
 
 class Refined(NamedTuple):
@@ -161,6 +204,7 @@ class PricedDirection:
         self._pair, self._law, self._resolution = pair, repetitions, resolution
         self._attacked: dict[float, float] = {}
         self._found: dict[tuple[float, bytes, int], Refined] = {}
+        self._last: Pieces | None = None
 
     @functools.cached_property
     def _attack(self) -> TwoEnded:
@@ -192,43 +236,38 @@ class PricedDirection:
         least = 1.0 + _PRICED * math.log10(enveloped) ** 2
         return self.attacked(epsilon) * least < enveloped
 
-    def _proposed(self, epsilon: float, grid: Grid) -> _Proposal | None:
+    def _pieces(self, ends: np.ndarray) -> Pieces:
+        """The mesh of these columns, cut for the certificate."""
+        # A search solves its last programs on one mesh.
+        if self._last is None or not np.array_equal(self._last.mesh.edges, ends):
+            mesh = path_mesh(self._pair, ends, rows=self._resolution.rows)
+            self._last = cut(self._law, mesh, self._resolution.parts)
+        return self._last
+
+    def _solved(self, epsilon: float, grid: Grid) -> _Solution | None:
         """The solution of the program on a grid; None if none is found."""
         if epsilon > _MOST_EPSILON:
             return None  # the envelope remains
-        mesh = path_mesh(self._pair, grid.ends, rows=self._resolution.rows)
         knots = ratio_knots(self._pair, grid.knots)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            price, values = proposal(self._pair, self._law, mesh, knots, epsilon)
-            if not (np.all(np.isfinite(price.values)) and np.all(np.isfinite(values))):
+            pieces = self._pieces(grid.ends)
+            found = proposal(self._pair, self._law, pieces.mesh, knots, epsilon)
+            if not (np.all(np.isfinite(found.price.values)) and np.all(np.isfinite(found.values))):
                 return None
-            return _Proposal(mesh, price, values, proposed_delta(self._pair, mesh, price, values))
+            proved = certifier(self._pair, pieces, found.price, found.values)
+        return _Solution(epsilon, found, proved)
 
-    def _proved(self, found: _Proposal, epsilon: float) -> Certificate:
-        """What the solution of some program, of this epsilon or another, proves at an epsilon."""
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return certified(
-                self._pair,
-                self._law,
-                found.mesh,
-                epsilon,
-                found.price,
-                found.values,
-                parts=self._resolution.parts,
-            )
-
-    def _finer(
-        self, epsilon: float, grid: Grid, found: _Proposal, proof: Certificate
-    ) -> Grid | None:
+    def _finer(self, grid: Grid, found: _Solution) -> Grid | None:
         """The grid of the next program; None if none is needed, or this one was the last."""
-        if proof.delta <= (1.0 + _ABOVE_RANKING) * self.attacked(epsilon):
+        proof = found.proof
+        if proof.delta <= (1.0 + _ABOVE_RANKING) * self.attacked(found.epsilon):
             return None  # some ranking is near, so that no proof is much better
         size, columns = self._resolution, grid.ends.size - 1
         added = round(_ADDED * size.columns)
         lost = np.where(np.isfinite(proof.lost), proof.lost, np.finfo(float).max)
-        if float(np.sum(np.maximum(lost, 0.0))) > _LOST * abs(found.delta):
+        if float(np.sum(np.maximum(lost, 0.0))) > _LOST * abs(found.value):
             added = min(added, size.columns + added * size.meshes - columns)
-            ends = split_columns(grid.ends, lost, _LITTLE * abs(found.delta), added)
+            ends = split_columns(grid.ends, lost, _LITTLE * abs(found.value), added)
             return Grid(ends, grid.knots) if ends.size > grid.ends.size else None
         if grid.knots > size.knots:
             return None
@@ -246,9 +285,9 @@ class PricedDirection:
         """As ``delta``, from one program on a mesh that is the same at every epsilon >= 0."""
         least = min(1.0, self.enveloped(epsilon))
         if self.can_help(epsilon):
-            found = self._proposed(epsilon, self._grid(_OF_CURVES))
+            found = self._solved(epsilon, self._grid(_OF_CURVES))
             if found is not None:
-                least = min(least, self._proved(found, epsilon).delta)
+                least = min(least, found.proof.delta)
         return max(0.0, least)
 
     def refined(self, epsilon: float, grid: Grid | None = None) -> Refined:
@@ -268,12 +307,11 @@ class PricedDirection:
         least = min(1.0, self.enveloped(epsilon))
         if self.can_help(epsilon):
             while True:
-                found = self._proposed(epsilon, grid)
-                if found is None or found.delta > _HOPELESS * least:
+                found = self._solved(epsilon, grid)
+                if found is None or found.value > _HOPELESS * least:
                     break
-                proof = self._proved(found, epsilon)
-                least = min(least, proof.delta)
-                finer = self._finer(epsilon, grid, found, proof)
+                least = min(least, found.proof.delta)
+                finer = self._finer(grid, found)
                 if finer is None:
                     break
                 grid = finer
@@ -302,69 +340,41 @@ class PricedDirection:
             return 0.0, grid
         at = floor if floor > low else low + _START * (best - low)
         low = max(floor, low)
-        values: list[_Point] = []
-        solutions: list[tuple[float, _Proposal, _Point]] = []
-        enveloped, programs = best, self._resolution.meshes + _MORE
-        for count in range(programs + _MORE):
-            if count >= programs and best < enveloped:
-                break  # a few more are solved only where none proved anything yet
-            found = self._proposed(at, grid)
-            if found is None or found.delta > _HOPELESS * self.enveloped(at):
+        solutions: list[_Solution] = []
+        for _ in range(self._resolution.meshes + _MORE):
+            found = self._solved(at, grid)
+            if found is None or found.value > _HOPELESS * self.enveloped(at):
                 break
-            proof = self._proved(found, at)
-            point = _Point(at, proof.delta)
-            best = min(best, at) if proof.delta <= delta else best
+            if found.proof.delta <= delta:
+                best = min(best, at)
             if best <= low * (1.0 + _CLOSE):
                 break
-            solutions.append((self._reached(point, delta), found, point))
-            finer = self._finer(at, grid, found, proof)
+            solutions.append(found)
+            finer = self._finer(grid, found)
             if finer is None:
-                enough = delta * (1.0 - _ENOUGH) <= proof.delta <= delta
-                if enough or not 0.0 < proof.delta < math.inf:
+                # The same mesh at another epsilon proves delta if the certificate says so, and
+                # a little more than delta is lost.
+                if delta * (1.0 - _ENOUGH) <= found.proof.delta <= delta:
                     break
-                # On the last mesh the proof is what counts, which is to be a little below delta.
-                values.append(point)
-                guess = self._where(values, delta * (1.0 - 0.5 * _ENOUGH))
+                guess = found.where(found.known, delta * (1.0 - 0.5 * _ENOUGH))
             else:
                 # A finer mesh proves about what the program says.
-                values.append(_Point(at, (1.0 + 0.5 * _LOST) * found.delta))
-                guess, grid = self._where(values, delta), finer
-            at = min(max(guess, low), best)
-        for reached, found, point in sorted(solutions, key=lambda each: each[0]):
-            if reached >= best:
+                expected = min(found.proof.delta, (1.0 + 0.5 * _LOST) * found.value)
+                grid, guess = finer, found.where(_Point(at, expected), delta)
+            guess = min(max(guess, low), best)
+            if finer is None and abs(guess - at) <= _CLOSE * at:
                 break
-            best = self._crossing(found, point, delta, low, best)
+            at = guess
+        for found in sorted(solutions, key=lambda each: each.reached(each.known, delta)):
+            if found.reached(found.known, delta) < best:
+                best = found.crossing(delta, low, best)
         return best, grid
-
-    def _reached(self, proved: _Point, delta: float) -> float:
-        """About where a solution proves delta, of which is known what it proves at its epsilon."""
-        if not 0.0 < proved.delta < math.inf:
-            return proved.epsilon if proved.delta <= 0.0 else math.inf
-        step = math.log(delta / proved.delta) / self._slope(proved.epsilon)
-        # It proves less and less below its own epsilon: half a step.
-        return proved.epsilon + (0.5 * step if proved.delta <= delta else step)
-
-    def _where(self, values: list[_Point], delta: float) -> float:
-        """The epsilon at which the value of programs is likely to be delta."""
-        last = values[-1]
-        if not 0.0 < last.delta < math.inf:
-            return last.epsilon
-        slope = self._slope(last.epsilon)
-        if (
-            len(values) > 1
-            and 0.0 < values[-2].delta < math.inf
-            and values[-2].epsilon != last.epsilon
-        ):
-            seen = math.log(values[-2].delta / last.delta) / (values[-2].epsilon - last.epsilon)
-            # Meshes differ, too, so that what was seen is believed within limits.
-            slope = max(min(seen, _BELIEVED * slope), slope / _BELIEVED)
-        return last.epsilon + math.log(delta / last.delta) / slope
 
     def _slope(self, epsilon: float) -> float:
         """The slope of the envelope's log delta, below 0."""
         near = max(_SLOPE * epsilon, _SLOPE)
         here, there = (log_envelope((self.envelope,), e) for e in (epsilon, epsilon + near))
-        return min((there - here) / near, -_SLOPE)
+        return min((there - here) / near, -_LEAST_SLOPE)
 
     def _attacked_epsilon(self, delta: float, highest: float) -> float:
         """An epsilon below ``highest`` at which some ranking has more than delta, or 0."""
@@ -385,34 +395,6 @@ class PricedDirection:
                 high = point
             guess = _between(low, high, delta)
         return low.epsilon
-
-    def _crossing(
-        self, found: _Proposal, known: _Point, delta: float, low: float, high: float
-    ) -> float:
-        """The least epsilon seen in [low, high] at which a solution proves delta, or high.
-
-        Args:
-          found: the solution of a program.
-          known: what it proves at the epsilon of that program.
-          delta, low, high: as said.
-        """
-        left, right, point = None, None, known
-        for _ in range(_TRIES):
-            if point.delta <= delta:
-                right = point
-                if point.delta >= delta * (1.0 - _NEAR) or point.epsilon <= low:
-                    break
-            elif point.epsilon >= high or (left and point.delta > _STUCK * left.delta):
-                break  # it proves no less, however large epsilon is
-            else:
-                left = point
-            if left and right:
-                guess = _between(left, right, delta * (1.0 - 0.5 * _NEAR))
-            else:
-                guess = self._reached(point, delta * (1.0 - 0.5 * _NEAR))
-            guess = min(max(guess, low), high)
-            point = _Point(guess, self._proved(found, guess).delta)
-        return min(high, right.epsilon) if right else high
 
 
 class _Search:

@@ -20,7 +20,7 @@ from jaxsel.language.checking import Judged, listed
 from jaxsel.tuning.attained.adversarial_orders import adversarial_delta
 from jaxsel.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.tuning.attained.exact_laws import tuned_law
-from jaxsel.tuning.bounds.path_certificate import certified
+from jaxsel.tuning.bounds.path_certificate import certifier, cut
 from jaxsel.tuning.bounds.path_mesh import first_columns, path_mesh
 from jaxsel.tuning.bounds.path_program import Price, proposal, ratio_knots
 from jaxsel.tuning.claims.base_pairs import BasePair, approximate_pairs, base_pairs, shown
@@ -121,12 +121,12 @@ def priced_pairs(budget: Budget) -> Iterator[Judged]:
         exact = worst_delta_of_all(first, second, law, epsilon)
         mesh = path_mesh(pair, first_columns(law, _COLUMNS), rows=_ROWS)
         knots = ratio_knots(pair, _KNOTS)
-        price, values = proposal(pair, law, mesh, knots, epsilon)
+        price, values, *_ = proposal(pair, law, mesh, knots, epsilon)
         where = f"{first=}, {second=}, {law.family} {dict(law.parameters)}, {epsilon=}"
-        proof = functools.partial(certified, pair, law, mesh, epsilon, parts=_PARTS)
+        proof = functools.partial(certifier, pair, cut(law, mesh, _PARTS))
 
-        def proved(price: Price, values: np.ndarray, proof=proof) -> float:
-            return proof(price, values).delta
+        def proved(price: Price, values: np.ndarray, proof=proof, epsilon=epsilon) -> float:
+            return proof(price, values)(epsilon).delta
 
         yield Judged(proved(price, values), exact, f"the best price, {where}")
         moved = values + generator.choice((-1.0, 1.0))
