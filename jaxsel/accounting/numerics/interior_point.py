@@ -13,7 +13,6 @@ from scipy import linalg
 
 # What is not solved by then is given back as it is, and judged by the caller.
 _STEPS = 90
-_FRESH = 5  # steps after which residuals are computed anew
 # Nearer to the edge, iterates are centred worse and the next steps are shorter.
 _SHORT_OF_THE_EDGE = 0.9
 _CENTRING = 2  # exponent of Mehrotra's rule; his 3 takes as many steps, and more on hard programs
@@ -22,6 +21,7 @@ _CENTRING = 2  # exponent of Mehrotra's rule; his 3 takes as many steps, and mor
 _LEAST_SLACK, _FIRST_GAP = 0.025, 7.5
 # Largest violation of a constraint, absolute and relative to the value: the greater counts.
 _FEASIBLE, _SMALL = 1e-8, 1e-5
+_NEGLIGIBLE = 1e-4  # part of that which steps need not take into account any more
 # Near the optimum weights price/slack span many orders of magnitude, and rounding makes the matrix
 # indefinite.
 _RIDGES = (1e-12, 1e-10, 1e-8, 1e-6)
@@ -74,9 +74,8 @@ class Constraints(Protocol):
         ...
 
 
-def _longest(values: np.ndarray, direction: np.ndarray) -> float:
-    """The longest step, at most 1, that keeps all values positive."""
-    fastest = -float(np.min(direction / values))
+def _longest(fastest: float) -> float:
+    """The longest step, at most 1, that keeps values positive of which one falls so fast."""
     return 1.0 if fastest <= 1.0 else 1.0 / fastest
 
 
@@ -165,52 +164,68 @@ def nearly_solved(
     rows = limits.size
     x = start
     size = abs(float(cost @ start)) or 1.0
-    slack = np.maximum(limits - constraints.times(x), _LEAST_SLACK * size)
+    room = limits - constraints.times(x)
+    slack = np.maximum(room, _LEAST_SLACK * size)
     # Equal products: no constraint is preferred at first.
     price = _FIRST_GAP * size / rows / slack
-    primal, dual = slack, cost
-    for count in range(_STEPS):
-        # A step of a length leaves the rest of both residuals, but for rounding.
-        if count % _FRESH == 0:
-            primal = constraints.times(x) + slack - limits
-            dual = constraints.transposed(price) + cost
-        gap = float(slack @ price)
+    # A step of a length leaves the rest of what a constraint is violated by, in all alike.
+    violated, left = slack - room, 1.0
+    most = float(np.max(violated))
+    gap = float(slack @ price)
+    for _ in range(_STEPS):
         value = abs(float(cost @ x))
-        feasible = np.max(np.abs(primal)) < max(_FEASIBLE, _SMALL * value)
-        if feasible and gap <= relative_gap * value:
+        allowed = max(_FEASIBLE, _SMALL * value)
+        if left * most < allowed and gap <= relative_gap * value:
             break
-        solve = _solver(constraints.normal(price / slack))
+        weight = price / slack
+        solve = _solver(constraints.normal(weight))
         if solve is None:
             break
-
-        def step(
-            complement: np.ndarray, solve=solve, primal=primal, dual=dual, slack=slack, price=price
-        ):
-            # Slack and price are eliminated from Newton's equations; what is left is the normal
-            # matrix.
-            inner = (complement + price * primal) / slack
-            right = -dual - constraints.transposed(inner)
-            along = solve(right)
-            of_slack = -primal - constraints.times(along)
-            return along, of_slack, (complement - price * of_slack) / slack
-
-        # Mehrotra's predictor aims at slack * price = 0; how far it gets tells how much to centre.
-        # The corrector aims there, with the predictor's second-order error, and shares the
+        # Slack and price are eliminated from Newton's equations, and what is left is the normal
+        # matrix. With r what constraints are violated by, still, and the products to be changed by
+        # c - slack * price, a step satisfies
+        #   A^T (price + of_price) = -cost,  A along + of_slack = -r,
+        #   of_price = c / slack - price - weight * of_slack.
+        violation = left * violated if left * most > _NEGLIGIBLE * allowed else None
+        right = -cost
+        if violation is not None:
+            right = right - constraints.transposed(weight * violation)
+        # Mehrotra's predictor aims at products of 0 (c = 0); how far it gets tells how much to
+        # centre. The corrector aims there, with the predictor's second-order error, and shares the
         # factorisation.
-        _, of_slack, of_price = step(-slack * price)
-        ahead = (slack + _longest(slack, of_slack) * of_slack) @ (
-            price + _longest(price, of_price) * of_price
-        )
-        centring = (float(ahead) / gap) ** _CENTRING * gap / rows
-        along, of_slack, of_price = step(-slack * price - of_slack * of_price + centring)
+        of_slack = constraints.times(-solve(right))
+        if violation is not None:
+            of_slack -= violation
+        relative = of_slack / slack
+        forward = _longest(-float(np.min(relative)))
+        back = _longest(1.0 + float(np.max(relative)))  # of_price / price is -1 - relative
+        first = float(price @ of_slack)
+        relative *= of_slack
+        relative += of_slack
+        relative *= price  # -of_slack * of_price
+        ahead = (1.0 - back) * gap + (forward - back) * first
+        ahead -= forward * back * float(np.sum(relative))
+        centring = (ahead / gap) ** _CENTRING * gap / rows
+        relative += centring
+        relative /= slack
+        along = solve(right - constraints.transposed(relative))
         if not np.all(np.isfinite(along)):
             break
+        of_slack = constraints.times(-along)
+        if violation is not None:
+            of_slack -= violation
+        of_price = relative
+        of_price -= price
+        weight *= of_slack
+        of_price -= weight
         # Primal and dual take their own lengths, which a linear program allows and which is faster.
-        forward = _SHORT_OF_THE_EDGE * _longest(slack, of_slack)
-        back = _SHORT_OF_THE_EDGE * _longest(price, of_price)
+        forward = _SHORT_OF_THE_EDGE * _longest(-float(np.min(of_slack / slack)))
+        back = _SHORT_OF_THE_EDGE * _longest(-float(np.min(of_price / price)))
         x = x + forward * along
-        slack = slack + forward * of_slack
-        price = price + back * of_price
-        primal = (1.0 - forward) * primal
-        dual = (1.0 - back) * dual
+        of_slack *= forward
+        slack += of_slack
+        of_price *= back
+        price += of_price
+        left *= 1.0 - forward
+        gap = float(slack @ price)
     return Solved(x, price)
