@@ -7,7 +7,6 @@ so the merger with the largest hockey-stick divergence at one epsilon is the lon
 through a grid of such states.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -48,33 +47,50 @@ class Merger(NamedTuple):
     delta: float
 
 
-def interpolated(
-    repetitions: Repetitions,
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """Tuned masses by interpolation: a search needs a million of them, to four digits."""
-    small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
-    near = np.geomspace(1e-22, 0.5, 6000)
-    u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
-    u = np.append(u, 1.0)
-    with np.errstate(divide="ignore"):
-        log_u = np.maximum(np.log(u), -680.0)
-    slope = np.maximum(repetitions.log_pgf_derivative_tail(u), -800.0)
-    gap, rest = repetitions.pgf_gap(u), repetitions.pgf_tail(u)
-    rest = np.maximum(rest - repetitions.probability_zero, 0.0)
+class Interpolated:
+    """Tuned masses by interpolation: a search needs a million of them, to four digits.
 
-    def law(before: np.ndarray, after: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        """f(1 - before) - f(1 - after), where mass = after - before."""
+    Args:
+      repetitions: law of K.
+    """
+
+    def __init__(self, repetitions: Repetitions) -> None:
+        small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
+        near = np.geomspace(1e-22, 0.5, 6000)
+        u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
+        self._u = u = np.append(u, 1.0)
+        with np.errstate(divide="ignore"):
+            self._log_u = np.maximum(np.log(u), -680.0)
+        self._slope = np.maximum(repetitions.log_pgf_derivative_tail(u), -800.0)
+        self._gap = repetitions.pgf_gap(u)
+        rest = repetitions.pgf_tail(u)
+        self._rest = np.maximum(rest - repetitions.probability_zero, 0.0)
+
+    def ends(self, better: np.ndarray) -> np.ndarray:
+        """1 - f(1 - better) and f(1 - better) - f(0), along a new first axis."""
+        return np.stack([np.interp(better, self._u, each) for each in (self._gap, self._rest)])
+
+    def masses(
+        self,
+        before: np.ndarray,
+        after: np.ndarray,
+        mass: np.ndarray,
+        ends: tuple[np.ndarray, np.ndarray],
+    ) -> np.ndarray:
+        """f(1 - before) - f(1 - after), where mass = after - before.
+
+        Args:
+          before, after, mass: of one shape.
+          ends: ``ends(before)`` and ``ends(after)``.
+        """
         with np.errstate(divide="ignore"):
             middle = np.maximum(np.log((before + after) / 2.0), -680.0)
-        mean = mass * np.exp(np.interp(middle, log_u, slope))
-        gap_before, gap_after = np.interp(before, u, gap), np.interp(after, u, gap)
-        left, left_after = np.interp(before, u, rest), np.interp(after, u, rest)
+        mean = mass * np.exp(np.interp(middle, self._log_u, self._slope))
+        (gap_before, left), (gap_after, left_after) = ends
         near = gap_after < left
         exact = np.where(near, gap_after - gap_before, left - left_after)
         least = np.where(near, gap_after, left)
         return np.where(exact > 0.02 * least, exact, mean)
-
-    return law
 
 
 def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions) -> MergingGrid:
@@ -85,18 +101,19 @@ def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions
         the second law favours most.
       repetitions: law of K.
     """
-    law = interpolated(repetitions)
+    law = Interpolated(repetitions)
     above, below = [], []
     for masses in (first, second):
         front = np.concatenate([[0.0], np.cumsum(masses)])
         back = np.concatenate([[0.0], np.cumsum(masses[::-1])])
-        for found, here, there, mass in (
-            (above, front, back, masses),
-            (below, back, front, masses[::-1]),
+        taken = np.minimum(front[:, None] + back[None, :], 1.0)
+        ends = law.ends(taken)
+        for found, at, of, mass in (
+            (above, taken, ends, masses),
+            (below, taken.T, ends.transpose(0, 2, 1), masses[::-1]),
         ):
-            before = np.minimum(here[:-1, None] + there[None, :], 1.0)
-            after = np.minimum(here[1:, None] + there[None, :], 1.0)
-            found.append(law(before, after, mass[:, None]))
+            sides = of[:, :-1], of[:, 1:]
+            found.append(law.masses(at[:-1], at[1:], mass[:, None], sides))
     return MergingGrid(np.stack(above), np.stack(below))
 
 
@@ -138,24 +155,25 @@ def best_merger(grid: MergingGrid, epsilon: float) -> Merger:
     """
     above, below = _excesses(grid, epsilon)
     size = above.shape[0]
-    value = np.empty((size + 1, size + 1))
+    # Contributions of all that was taken from the back, by what was taken from the front.
+    added = np.zeros((size + 1, size + 1))
+    np.cumsum(below.T, axis=1, out=added[:, 1:])
     from_back = np.zeros((size + 1, size + 1), dtype=bool)
+    last = np.empty(size + 1)  # values when nothing is left, by b
     arrive = np.full(size + 1, -1.0)  # value of states that are not reached yet
     arrive[0] = 0.0
     for a in range(size + 1):
-        # value[a, b] = max over b' <= b of arrive[b'] + contributions of b' to b from the
-        # back
-        added = np.concatenate([[0.0], np.cumsum(below[:, a])])
-        best = np.maximum.accumulate(arrive - added) + added
+        most = size - a
+        # value[b] = max over b' <= b of arrive[b'] + contributions of b' to b from the back
+        so_far = added[a, : most + 1]
+        best = np.maximum.accumulate(arrive - so_far) + so_far
         # equal up to rounding: take from the front
-        from_back[a] = best > arrive + 1e-12 * np.abs(arrive) + 1e-300
-        value[a] = np.where(from_back[a], best, arrive)
-        if a < size:
-            arrive = value[a] + above[a]
-    diagonal = value[np.arange(size, -1, -1), np.arange(size + 1)]
-    b = int(np.argmax(diagonal))
-    a = size - b
-    delta = float(diagonal[b])
+        better = best > arrive + 1e-12 * np.abs(arrive) + 1e-300
+        value = np.where(better, best, arrive)
+        from_back[a, : most + 1], last[most] = better, value[most]
+        arrive = value[:most] + above[a, :most] if most else value
+    b = int(np.argmax(last))
+    a, delta = size - b, float(last[b])
     front, back, gains = [], [], []
     while a or b:
         if from_back[a, b]:

@@ -1,5 +1,6 @@
 """Tuned laws of finitely many outcomes under a ranking that may have ties."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ class Ranking(NamedTuple):
         return cls(order, np.zeros(len(order), dtype=bool))
 
 
+_nodes = functools.cache(np.polynomial.legendre.leggauss)
+
+
 def _differences(
     start: np.ndarray,
     mass: np.ndarray,
@@ -45,7 +49,7 @@ def _differences(
     law = np.where(gaps[1] < tails[0], gaps[1] - gaps[0], tails[0] - tails[1])
     kept = law / np.maximum(np.minimum(gaps[1], tails[0]), 5e-324)
     for count, chosen in ((3, kept < 1e-3), (24, (kept >= 1e-3) & (kept < 0.01))):
-        nodes, weights = np.polynomial.legendre.leggauss(count)
+        nodes, weights = _nodes(count)
         low, width = start[chosen][:, None], mass[chosen][:, None]
         u = np.minimum(low + width * (1.0 + nodes) / 2.0, 1.0)
         slope = repetitions.pgf_derivative_tail(u)
