@@ -14,7 +14,7 @@ from jaxsel.host.errors import InputError
 from jaxsel.repetitions import parse
 from jaxsel.tuning.attained.all_rankings import worst_delta_of_all
 from jaxsel.tuning.attained.exact_laws import tuned_law
-from jaxsel.tuning.bounds import path_certificate
+from jaxsel.tuning.bounds import path_certificate, path_program
 from jaxsel.tuning.bounds import priced_envelope as priced
 from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon, envelope_log_delta
 from jaxsel.tuning.bounds.path_certificate import (
@@ -84,10 +84,19 @@ def test_the_solver_agrees_with_highs():
         matrix = generator.normal(size=(60, 7))
         limits = generator.uniform(0.5, 2.0, 60)
         cost = -matrix.T @ generator.uniform(0.0, 1.0, 60)  # so that it is bounded
-        found = nearly_solved(cost, DenseConstraints(matrix), limits, relative_gap=1e-9)
         best = optimize.linprog(cost, matrix, limits, bounds=(None, None))
-        assert np.all(matrix @ found <= limits + 1e-6)
-        assert cost @ found == pytest.approx(best.fun, rel=1e-6)
+        # Inside, and far outside, where the first steps bear what is violated.
+        for start in (np.zeros(7), 30.0 * generator.normal(size=7)):
+            found, prices = nearly_solved(
+                cost, DenseConstraints(matrix), limits, start, relative_gap=1e-9
+            )
+            assert np.all(matrix @ found <= limits + 1e-6)
+            assert cost @ found == pytest.approx(best.fun, rel=1e-6)
+            # The dual: what a limit that is raised is worth.
+            assert np.all(prices >= 0.0)
+            assert matrix.T @ prices == pytest.approx(-cost, abs=1e-6)
+            assert -limits @ prices == pytest.approx(best.fun, rel=1e-6)
+            assert -prices == pytest.approx(best.ineqlin.marginals, abs=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6])
@@ -152,6 +161,39 @@ def test_constraints_summed_by_triangle_are_those_of_the_inequality():
     first = np.prod(shape)
     left = (constraints.times(unknowns) - constraints.limits)[:first].reshape(shape)
     assert left[:, 0] == pytest.approx(over / (1.0 + knots))
+
+
+@pytest.mark.parametrize(
+    ("law", "noise", "epsilon"),
+    [("geometric:mean=5", 1.0, 0.4), ("point_mass:count=60", 2.0, 8.0), ("poisson:mean=3", 8.0, 0)],
+)
+def test_a_program_starts_inside_with_the_envelope_s_price(law, noise, epsilon):
+    law, (pair,) = parse(law), curves.gaussian(noise).pairs()
+    mesh, knots = path_mesh(pair, first_columns(law, 6), rows=3), ratio_knots(pair, 10)
+    constraints = _PathConstraints(mesh, law, epsilon, knots)
+    weights, _ = price_weights(pair, knots)
+    start = constraints.enveloping(weights)
+    room = constraints.limits - constraints.times(start)
+    # What the mesh sees of the envelope's price: the least one with W = 0.
+    rows = constraints.limits[: mesh.nodes.shape[0] * 6 * knots.size].reshape(-1, knots.size)
+    least = weights @ np.max(-rows * (1.0 + knots), axis=0)
+    assert least > 0.0
+    assert np.min(room[: mesh.nodes.shape[0] * (6 * knots.size + 3)]) >= 0.99 * least
+    assert weights @ start[mesh.count : -1] == pytest.approx(4.0 * least, rel=1e-2)
+    assert np.all(start[: mesh.count] == 0.0)
+
+
+def test_the_slope_of_a_program_is_that_of_its_value(monkeypatch):
+    """From the prices of one solution, against the values of two programs near it."""
+    monkeypatch.setattr(path_program, "_GAP", 1e-8)
+    for law, noise, epsilon in (("geometric:mean=5", 1.0, 2.0), ("poisson:mean=30", 4.0, 1.5)):
+        law, (pair,) = parse(law), curves.gaussian(noise).pairs()
+        mesh, knots = path_mesh(pair, first_columns(law, 6), rows=3), ratio_knots(pair, 10)
+        less, here, more = (
+            proposal(pair, law, mesh, knots, epsilon + step) for step in (-0.01, 0.0, 0.01)
+        )
+        assert here.slope < 0.0
+        assert here.slope == pytest.approx((more.delta - less.delta) / 0.02, rel=2e-2)
 
 
 def test_basis_functions_are_quadratic_interpolation():
@@ -510,27 +552,38 @@ def test_both_ways_round_agree(seed):
 
 def _solved(noise, law, epsilon, resolution=COARSE):
     (direction,) = priced.priced_directions(curves.gaussian(noise), parse(law), resolution)
-    found = direction._proposed(epsilon, direction._grid())
+    found = direction._solved(epsilon, direction._grid())
     assert found is not None
-    return direction, found
+    return found
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 1.1, 3.0])
 def test_a_crossing_is_where_the_solution_proves_delta(share):
     """Of a solution at one epsilon, below it and above, never where it proves less."""
     at = 0.5
-    direction, found = _solved(8.0, "poisson:mean=30", at)
-    proved = direction._proved(found, at).delta
-    delta = share * proved
-    crossing = direction._crossing(found, priced._Point(at, proved), delta, 0.0, 2.0)
+    found = _solved(8.0, "poisson:mean=30", at)
+    delta = share * found.proof.delta
+    crossing = found.crossing(delta, 0.0, 2.0)
     assert (crossing < at) == (share > 1.0)
     if crossing < 2.0:
-        assert direction._proved(found, crossing).delta <= delta
+        assert found.proved(crossing).delta <= delta
     if share in (0.9, 1.1):
-        near = direction._proved(found, crossing).delta
+        near = found.proved(crossing).delta
         assert near > (0.99 if share > 1.0 else 0.7) * delta  # it proves little more above
     # Limits are kept.
-    assert direction._crossing(found, priced._Point(at, proved), delta, at, at) == at
+    assert found.crossing(delta, at, at) == at
+
+
+def test_what_a_solution_proves_at_another_epsilon_is_what_a_certificate_of_it_says():
+    """What does not depend on epsilon is computed once."""
+    law, (pair,) = parse("poisson:mean=30"), curves.gaussian(8.0).pairs()
+    mesh, knots = path_mesh(pair, first_columns(law, 8), rows=3), ratio_knots(pair, 14)
+    price, values, *_ = proposal(pair, law, mesh, knots, 0.5)
+    once = certifier(pair, cut(law, mesh, 6), price, values)
+    for epsilon in (0.5, 0.2, 0.9, 0.5):
+        anew = certifier(pair, cut(law, mesh, 6), price, values)(epsilon)
+        assert once(epsilon).delta == anew.delta
+        np.testing.assert_array_equal(once(epsilon).lost, anew.lost)
 
 
 def test_no_epsilon_is_taken_that_no_solution_proves(monkeypatch):
@@ -539,10 +592,13 @@ def test_no_epsilon_is_taken_that_no_solution_proves(monkeypatch):
     enveloped = envelope_epsilon(base_envelopes(base, law), 0.05)
     (direction,) = priced.priced_directions(base, law, COARSE)
     assert direction.least_epsilon(0.05)[0] < 0.9 * enveloped
-    real = priced.certified
-    monkeypatch.setattr(
-        priced, "certified", lambda *given, **more: real(*given, **more)._replace(delta=math.inf)
-    )
+    real = priced.certifier
+
+    def none(*given):
+        proved = real(*given)
+        return lambda epsilon: proved(epsilon)._replace(delta=math.inf)
+
+    monkeypatch.setattr(priced, "certifier", none)
     (direction,) = priced.priced_directions(curves.gaussian(8.0), law, COARSE)
     assert direction.least_epsilon(0.05)[0] == enveloped
     assert direction.delta(0.7) == direction.enveloped(0.7)

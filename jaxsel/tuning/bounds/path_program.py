@@ -125,6 +125,19 @@ def price_weights(pair: DominatingPair, knots: np.ndarray) -> tuple[np.ndarray, 
     return weights, beyond + max(0.0, 1.0 - float(np.sum(mass * ratio)))
 
 
+def _everywhere(
+    weights: np.ndarray, beyond: float, knots: np.ndarray, least: float
+) -> tuple[np.ndarray, float]:
+    """Weights of two laws that are nearly the given ones, with about ``least`` at every ratio."""
+    more = np.maximum(least / np.maximum(knots, 1.0) - weights, 0.0)
+    # As much of either law: a program adds a + b s to a price and a u + b u' to W without limit if
+    # that costs anything.
+    over = float(np.sum(more * (1.0 - knots)))
+    more[0] += least + max(-over, 0.0)
+    whole = 1.0 + float(np.sum(more))
+    return (weights + more) / whole, (beyond + least + max(over, 0.0)) / whole
+
+
 def proposed_delta(pair: DominatingPair, mesh: PathMesh, price: Price, values: np.ndarray) -> float:
     """The bound on delta, if the inequality held: E_P[lambda(p'/p)] + W(0, 0) - W(1, 1).
 
@@ -332,7 +345,7 @@ def proposal(
     # A value that no mass pays for would grow without limit, and with it what rounding costs the
     # certificate.
     least = _LEAST_WEIGHT * float(weights @ start[mesh.count : -1]) / law.mean
-    cost[mesh.count : -1], cost[-1] = np.maximum(weights, least), max(beyond, least)
+    cost[mesh.count : -1], cost[-1] = _everywhere(weights, beyond, knots, least)
     np.add.at(cost, mesh.start[0], mesh.start[1])
     np.add.at(cost, mesh.end[0], -mesh.end[1])
     # The pinned node is no unknown; its value is 0, and so is what it costs.
