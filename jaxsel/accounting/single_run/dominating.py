@@ -390,11 +390,11 @@ def pair_from_profile(
     Raises:
       InputError: as pair_from_points.
     """
-    other = profile if reversed_profile is None else reversed_profile
-    reach = max(_reach(profile), _reach(other))
+    profiles = (profile,) if reversed_profile is None else (profile, reversed_profile)
+    reach = max(_reach(each) for each in profiles)
     knots = np.linspace(0.0, reach, count) if reach > 0.0 else np.zeros(1)
-    values = [np.asarray(each(knots), dtype=np.float64) for each in (profile, other)]
-    for each, one in zip(values, (profile, other), strict=True):
+    values = [np.asarray(each(knots), dtype=np.float64) for each in profiles]
+    for each, one in zip(values, profiles, strict=True):
         ends = np.append(each, one(np.asarray(_FARTHEST)))
         if np.any(np.diff(ends) > 1e-9 * ends[:-1] + 1e-14):
             raise InputError(
@@ -402,4 +402,4 @@ def pair_from_profile(
             )
     # Rounding may break the order by a few units in the last place: round upwards.
     values = [np.maximum.accumulate(each[::-1])[::-1] for each in values]
-    return pair_from_points(knots, *values)
+    return pair_from_points(knots, values[0], values[-1])
