@@ -531,13 +531,16 @@ def random_search(generator):
     return (
         noise,
         law,
-        lambda: priced.priced_directions(curves.gaussian(noise), parse(law), COARSE),
+        lambda: priced.priced_directions(curves.gaussian(noise), parse(law)),
     )
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_both_ways_round_agree(seed):
-    """delta of the epsilon of delta is about delta, and the other way round: other programs."""
+    """delta of the epsilon of delta is about delta, and the other way round: other programs.
+
+    With meshes that follow the proof: on one mesh, what is lost differs by tens of per cent.
+    """
     generator = np.random.default_rng(seed)
     noise, law, fresh = random_search(generator)
     delta = float(10.0 ** generator.uniform(-6.0, -0.5))
