@@ -118,6 +118,37 @@ def first_pass(
     return loop(go_on, once, (jnp.int32(0), start, jnp.asarray(False)))[0]
 
 
+def first_pass_of_few(
+    key: stream.Key,
+    params: Any,
+    tests: int,
+    level: Callable[[Array, Array], tuple[Array, Array]],
+    start: Array,
+    loop: Callable = lax.while_loop,
+) -> Array:
+    """``first_pass`` whose state is a whole number below 64, such as of runs.
+
+    The loop carries one whole number, made of the test, whether it passed, and the state: of
+    several XLA on CPU would make all draws anew for each. Arguments as of ``first_pass``.
+    """
+
+    def laplace(draw):
+        return noise.variate("laplace", key, draw, "float64")
+
+    bar = params["threshold_scale"] * laplace(0) + params["aim"]
+
+    def go_on(code):
+        return (code < tests * 128) & (code & 64 == 0)
+
+    def once(code):
+        number = code >> 7
+        value, state = level(number, code & 63)
+        halted = value + params["query_scale"] * laplace(number + 1) >= bar
+        return jnp.where(halted, number * 128 + 64, (number + 1) * 128) + state
+
+    return loop(go_on, once, start.astype(jnp.int32)) >> 7
+
+
 def counting_mechanism(
     base: Base | None,
     method: str,
