@@ -22,3 +22,5 @@ LinearNoise = Annotated[
 Loss = Annotated[str, choice(("logistic", "huber"), "log(1 + e^-yu), or clipped squares")]
 OBJECTIVE_METHODS = ("gradient", "literal")
 ObjectiveMethod = Annotated[str, choice(OBJECTIVE_METHODS, "how trials are drawn")]
+TRAINING_METHODS = ("sums", "literal")
+TrainingMethod = Annotated[str, choice(TRAINING_METHODS, "how trials are drawn")]

@@ -148,18 +148,28 @@ def test_bad_objective_is_refused_by_sampler_and_law(changed):
             asked(data, params)
 
 
-OBJECTIVES = ({}, {"loss": "huber", "records": 30, "feature": -0.4, "target": 0.7, "edges": "-1,0"})
+SHORTCUTS = [
+    ("objective_perturbation", "gradient", {}),
+    (
+        "objective_perturbation",
+        "gradient",
+        {"loss": "huber", "records": 30, "feature": -0.4, "target": 0.7, "edges": "-1,0"},
+    ),
+    ("dp_sgd", "sums", {}),
+    ("dp_sgd", "sums", {"canary": "out", "examples": 7, "noise_multiplier": 0.7, "steps": 5}),
+    ("dp_sgd", "sums", {"batch_size": 4.0, "clipping": "plain"}),
+]
 
 
-def test_every_method_bins_the_same_minimum(seed):
-    (entry,) = (each for each in entries_of("private_training") if "loss" in each.settings)
-    check_methods_follow_law(entry, OBJECTIVES, seed)
-    # Of the same noise they make the same bins, but where the bisection's float32 gradient, which
-    # is rounded by less than 1e-5, decides.
+@pytest.mark.parametrize(("name", "method", "given"), SHORTCUTS)
+def test_a_shortcut_draws_what_the_literal_method_draws(name, method, given, seed):
+    (entry,) = (each for each in entries_of("private_training") if each.name == name)
+    check_methods_follow_law(entry, [given], seed)
+    # Of the same random numbers they make the same events, but where the literal one's float32
+    # sums, which are rounded by less than 1e-5, decide.
     trials = 100_000
-    for given in OBJECTIVES:
-        first, second = (
-            simulate(entry.build(given | {"method": method}), trials=trials, seed=seed).values[0]
-            for method in ("gradient", "literal")
-        )
-        assert np.abs(first - second).sum() <= 1e-5 * trials * first.size
+    first, second = (
+        simulate(entry.build(given | {"method": each}), trials=trials, seed=seed).values[0]
+        for each in (method, "literal")
+    )
+    assert np.abs(first - second).sum() <= 1e-5 * trials * first.size
