@@ -67,10 +67,11 @@ def while_loop(
     @loop.def_vmap
     def _(trials, batched, fixed, state):
         fixed_batched, state_batched = batched
-        # Even a start that all trials share differs between them after a round.
+        # Even a start that all trials share differs between them after a round. In a branch of
+        # `lax.cond` a constant comes as a number of Python.
         state = [
-            leaf if each else jnp.broadcast_to(leaf, (trials, *leaf.shape))
-            for leaf, each in zip(state, state_batched, strict=True)
+            leaf if each else jnp.broadcast_to(jnp.asarray(leaf, kind.dtype), (trials, *kind.shape))
+            for leaf, kind, each in zip(state, leaves, state_batched, strict=True)
         ]
         # What all trials share is not copied into lanes.
         axes = jax.tree.map(lambda each: 0 if each else None, fixed_batched)

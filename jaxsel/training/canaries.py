@@ -124,6 +124,20 @@ class _Record(NamedTuple):
     ratio: Float[Array, " canaries"]
 
 
+def step_ratio(seen: Array, plan: Recipe) -> Array:
+    """The log-likelihood ratio of one step, for a canary that is in against out.
+
+    Args:
+      seen: the noisy sum along the canary's parameter, over C.
+      plan: the recipe, with noise.
+    """
+    rate = plan.batch_size / plan.examples
+    absent = math.log1p(-rate) if rate < 1.0 else -math.inf
+    variance = plan.noise_multiplier**2
+    present = math.log(rate) + (seen - 0.5) / variance
+    return jnp.logaddexp(jnp.full_like(present, absent), present)
+
+
 class Recorder(NamedTuple):
     """Plain SGD that also accumulates the log-likelihood ratios of the canaries.
 
@@ -140,9 +154,7 @@ class Recorder(NamedTuple):
 
     def __call__(self, learning_rate) -> optax.GradientTransformation:
         plan, sgd = self.plan, optax.sgd(learning_rate)
-        rate = plan.batch_size / plan.examples
-        variance = positive().read("noise_multiplier", plan.noise_multiplier) ** 2
-        absent = math.log1p(-rate) if rate < 1.0 else -math.inf
+        positive().read("noise_multiplier", plan.noise_multiplier)
 
         def init(params) -> _Record:
             return _Record(sgd.init(params), jnp.zeros_like(params["canaries"]))
@@ -150,9 +162,7 @@ class Recorder(NamedTuple):
         def update(gradient, state, params=None):
             updates, inner = sgd.update(gradient, state.sgd, params)
             seen = gradient["canaries"] * (-plan.batch_size / plan.clip_norm)
-            present = math.log(rate) + (seen - 0.5) / variance
-            ratio = jnp.logaddexp(jnp.full_like(present, absent), present)
-            return updates, _Record(inner, state.ratio + ratio)
+            return updates, _Record(inner, state.ratio + step_ratio(seen, plan))
 
         return optax.GradientTransformation(init, update)  # type: ignore[arg-type]
 

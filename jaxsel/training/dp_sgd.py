@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -22,7 +23,7 @@ from jaxsel.training.clipping import microbatched_sum, plain_sum
 from jaxsel.training.extras import nn, optax
 from jaxsel.training.ghost import ghost_sum
 from jaxsel.training.network import cross_entropy
-from jaxsel.training.sampling import Examples, batch_capacity, poisson_batch
+from jaxsel.training.sampling import Examples, batch_capacity, in_batch, poisson_batch
 
 __all__ = [
     "Recipe",
@@ -32,6 +33,7 @@ __all__ = [
     "initialise",
     "noisy_gradient",
     "recipe",
+    "sum_along_one",
     "train",
 ]
 
@@ -136,6 +138,24 @@ def _gaussian(key: stream.Key, tree: Any, deviation) -> Any:
         normal = noise.normal(noise.number(own, draws, "tail"))
         noisy.append(deviation * normal.reshape(leaf.shape).astype(leaf.dtype))
     return jax.tree.unflatten(structure, noisy)
+
+
+def sum_along_one(plan: Recipe, present, key: stream.Key, step) -> Float[Array, ""]:
+    """One step's noisy sum along the only parameter, which only the last example may move, over C.
+
+    It is the sum that ``noisy_gradient`` divides, of the same random numbers, without a network.
+
+    Args:
+      plan: the recipe.
+      present: whether the last example has a gradient, whose clipped norm then is C.
+      key: the stream of the run.
+      step: number of the step.
+    """
+    own = stream.at_round(key, step, first=0)
+    batch = stream.fold(own, _BATCH_TAG)
+    drawn = in_batch(batch, np.uint32(plan.examples - 1), plan.batch_size / plan.examples)
+    added = _gaussian(stream.fold(own, _NOISE_TAG), jnp.float32(0.0), plan.noise_multiplier)
+    return (drawn & present).astype(added.dtype) - added
 
 
 def noisy_gradient(

@@ -51,6 +51,15 @@ def batch_capacity(examples: Examples, rate: SamplingProbability) -> int:
     return max(1, bisect.bisect_left(range(examples), True, key=rare))
 
 
+def in_batch(key: stream.Key, example, rate) -> Bool[Array, "..."]:
+    """Whether ``poisson_batch`` draws an example, by its row; other arguments as there."""
+    coin = noise.number(key, example, "tail")
+    # t is the distance from the nearer end: the comparison is made at that end, where t is
+    # exact.
+    rate = jnp.asarray(rate, coin.t.dtype)
+    return jnp.where(coin.upper, 1.0 - coin.t <= rate, coin.t <= rate)
+
+
 def poisson_batch(key: stream.Key, examples: int, rate, capacity: int) -> Batch:
     """Draws each of ``examples`` rows independently with probability ``rate``.
 
@@ -60,11 +69,7 @@ def poisson_batch(key: stream.Key, examples: int, rate, capacity: int) -> Batch:
       rate: Float, in (0, 1]; resolved to 2**-65.
       capacity: of the batch; see ``batch_capacity``.
     """
-    coin = noise.number(key, jnp.arange(examples, dtype=jnp.uint32), "tail")
-    # t is the distance from the nearer end: the comparison is made at that end, where t is
-    # exact.
-    rate = jnp.asarray(rate, coin.t.dtype)
-    drawn = jnp.where(coin.upper, 1.0 - coin.t <= rate, coin.t <= rate)
+    drawn = in_batch(key, jnp.arange(examples, dtype=jnp.uint32), rate)
     count = jnp.sum(drawn, dtype=jnp.int32)
     rows = jnp.nonzero(drawn, size=capacity, fill_value=0)[0].astype(jnp.int32)
     return Batch(rows, jnp.minimum(count, capacity), count > capacity)

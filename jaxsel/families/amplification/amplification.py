@@ -18,7 +18,8 @@ from jaxsel.families.amplification.laws import (
     multinomial_chances,
 )
 from jaxsel.host.errors import InputError, check_finite, check_probability_vector
-from jaxsel.kernel import noise, stream
+from jaxsel.kernel import look_up, noise, stream
+from jaxsel.kernel.tables import alias_sample, alias_table
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 from jaxsel.language.domains import choice
 from jaxsel.language.signature import read_params
@@ -99,9 +100,11 @@ def private_amplification(
             at_least[:, -1] = 1.0
             return at_least, numbers
         counts, chances = counted(laws, count)
-        reached = np.cumsum(chances)
-        reached[-1] = 1.0
-        return {"counts": counts.astype(np.int64), "reached": reached}, numbers
+        drawn = alias_table(chances / chances.sum())
+        # Given the counts, the chance that a score up to this one is chosen.
+        masses = np.column_stack([counts, np.ones(len(counts))]) * numbers["weights"]
+        reached = np.cumsum(masses, axis=1) / masses.sum(axis=1, keepdims=True)
+        return {"counts": drawn, "reached": reached[:, :-1].T}, ()
 
     def sample(key, data, params):
         run = _literal if method == "literal" else _counts
@@ -158,10 +161,11 @@ def _literal(key, at_least, params):
 
 def _counts(key, data, params):
     """One trial by two draws: how many candidates have each score, then which score is chosen."""
-    reached, counts = jnp.asarray(data["reached"]), jnp.asarray(data["counts"])
-    uniforms = [noise.uniform(noise.number(stream.fold(key, _CHOICE_TAG), i)) for i in range(2)]
-    row = counts[jnp.searchsorted(reached, uniforms[0])]
-    one = jnp.ones((1,), row.dtype)
-    masses = jnp.concatenate([row, one]).astype(jnp.float64) * params["weights"]
-    edges = jnp.cumsum(masses)
-    return jnp.searchsorted(edges, uniforms[1] * edges[-1]).astype(jnp.int32)
+    del params
+    choice_key = stream.fold(key, _CHOICE_TAG)
+    row = alias_sample(data["counts"], *stream.words(choice_key, 0))
+    uniform = noise.uniform(noise.number(choice_key, 1))
+    chosen = jnp.int32(0)
+    for reached in data["reached"]:
+        chosen += (uniform > look_up.pick(reached, row)).astype(jnp.int32)
+    return chosen

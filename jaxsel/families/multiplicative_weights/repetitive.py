@@ -28,7 +28,7 @@ from jaxsel.families.multiplicative_weights.universe import (
     when,
 )
 from jaxsel.families.selection_and_test.state import State, answers_top, initialise, log_stay
-from jaxsel.kernel import noise, stream
+from jaxsel.kernel import lanes, noise, stream
 from jaxsel.kernel.logarithm import log, log1p
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 from jaxsel.language.domains import choice
@@ -37,6 +37,7 @@ from jaxsel.language.signature import read_params
 _PRIOR_TAG, _QUESTION_TAG, _ANSWER_TAG, _ANALYST_TAG = 0xE8, 0xE9, 0xEA, 0xEB
 _TEST_TAG, _NOISE_TAG = 0xEC, 0xED
 _MANY = 2.0**31 - 2
+_LEAST = 1e-300  # a lower bound of a probability, to avoid log 0
 
 SETTINGS = {
     "threshold": parameters.Threshold,
@@ -150,9 +151,16 @@ def respond(
         Returns:
           Whether the answer is "top", the failed batches after it, and whether it has not halted.
         """
-        found = verdict(questions, number, weights.state, level, params, limit - failures)
-        total = jnp.minimum(failures + found.failures, limit)
-        return found.top, total, total < limit
+
+        def answer() -> Array:
+            found = verdict(questions, number, weights.state, level, params, limit - failures)
+            return jnp.where(found.top, -1 - found.failures, found.failures)
+
+        # One number, made once: all that follows from an answer would make it again.
+        found = lanes.where_wanted(level <= jnp.inf, answer)
+        top = found < 0
+        total = jnp.minimum(failures + jnp.where(top, -1 - found, found), limit)
+        return top, total, total < limit
 
     level = jnp.abs(truth - guess) - params["threshold"]
     top, after, alive = question(weights.questions, level, weights.failures)
@@ -165,8 +173,9 @@ def respond(
     def draw(carry):
         """Draws a noisy answer, and asks the sparse vector whether it is accurate enough."""
         number, failures, drawn, active, _, _ = carry
-        off = params["answer_scale"] * noise.variate(
-            "laplace", answers, drawn, noise.widest_precision()
+        off = params["answer_scale"] * lanes.where_wanted(
+            redraw(carry),
+            lambda: noise.variate("laplace", answers, drawn, noise.widest_precision()),
         )
         again, failures, alive = question(
             number, jnp.abs(off) - params["check_threshold"], failures
@@ -295,10 +304,11 @@ def _tail(x: Array, scale) -> Array:
 
 def _log_fails(log_passes: Array) -> Array:
     """The log-probability that a batch fails, log(1 - e^x), from that it passes, x <= 0."""
+    fails = -jnp.expm1(jnp.maximum(log_passes, -0.7))
     return jnp.where(
         log_passes < -0.7,
         log1p(-jnp.exp(jnp.minimum(log_passes, -0.7))),
-        jnp.log(-jnp.expm1(jnp.maximum(log_passes, -0.7))),
+        jnp.where(fails > 0, log(jnp.maximum(fails, _LEAST)), -jnp.inf),
     )
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxsel.families.multiplicative_weights.laws import TIE
 from jaxsel.families.multiplicative_weights.parameters import Event, FewQueries, Queries
 from jaxsel.host.errors import InputError, check_finite
-from jaxsel.kernel import noise, stream
+from jaxsel.kernel import noise, rows, stream
 from jaxsel.language.signature import validated
 
 PARAMS = {"queries": None, "reference": None, "asked": Queries}
@@ -155,8 +155,12 @@ def new_hypothesis(hypothesis, query, below, rate) -> Float[Array, "cells"]:  # 
       below: whether the answer lay below h's; then r = q, else r = 1 - q.
       rate: learning rate.
     """
-    penalty = jnp.where(below, query, 1 - query)
-    weights = hypothesis * jnp.exp(-rate * penalty)
+
+    def of_cell(share, value):
+        penalty = jnp.where(below, value, 1 - value)
+        return share * jnp.exp(-rate * penalty)
+
+    weights = rows.by_row(of_cell, hypothesis, query)
     return weights / weights.sum()
 
 

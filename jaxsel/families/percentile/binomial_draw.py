@@ -138,6 +138,15 @@ def _rejected(key, draw, samples, rare, wanted) -> Array:
     return lax.while_loop(go_on, once, start)[1]
 
 
+def _first(key: stream.Key, draw) -> noise.Ends:
+    return noise.number(key, draw * _ATTEMPTS)
+
+
+def first_number(key: stream.Key, draw) -> Array:
+    """The uniform number at which ``binomial`` inverts a count of small mean."""
+    return noise.uniform(_first(key, draw))
+
+
 def binomial(key: stream.Key, draw, samples, chance) -> SplitCount:
     """Draws how many of ``samples`` independent draws succeed, each with probability ``chance``.
 
@@ -155,7 +164,7 @@ def binomial(key: stream.Key, draw, samples, chance) -> SplitCount:
     mean = samples * rare
     variance = mean * (1.0 - rare)
     small, large = mean < _SMALL, variance > _LARGE
-    first = noise.number(key, draw * _ATTEMPTS)
+    first = _first(key, draw)
     count = _inverted(noise.uniform(first), samples, rare, small)
     tried = _rejected(key, draw, samples, rare, ~small & ~large)
     normal = lanes.where_wanted(

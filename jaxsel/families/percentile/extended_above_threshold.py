@@ -6,7 +6,9 @@ reach the threshold is one binomial draw, which has the law of a count of N runs
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxsel.families.percentile import few_runs
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import extended_law
 from jaxsel.families.percentile.noisy_tests import (
@@ -14,11 +16,12 @@ from jaxsel.families.percentile.noisy_tests import (
     count_runs,
     counting_mechanism,
     first_pass,
+    first_pass_of_few,
     noise_params,
 )
 from jaxsel.families.percentile.parameters import CountMethod
-from jaxsel.families.percentile.queries import one_run, stream_of_queries
-from jaxsel.families.percentile.settings import log_potential
+from jaxsel.families.percentile.queries import Queries, one_run, stream_of_queries
+from jaxsel.families.percentile.settings import PercentileTest, log_potential
 from jaxsel.families.private_tuning.bases import Base
 from jaxsel.kernel import lanes, stream
 from jaxsel.language.base import Mechanism, factory
@@ -53,6 +56,16 @@ def extended_above_threshold(
     """
     run = one_run(base)
 
+    def prepare(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
+        numbers = noise_params(test, log_potential(test.target, test))
+        if method == "literal":
+            return queries.data, numbers
+        counts = np.arange(few_runs.SIZE)
+        failed = np.maximum(test.samples - counts, 0.0)
+        levels = np.log(counts + test.shift) - np.log(failed + test.shift)
+        few = few_runs.table(queries.shares, np.array([test.samples]), levels)
+        return queries.data | few, numbers
+
     def sample(key, data, params) -> Halt:
         count_key = stream.fold(key, _COUNT_TAG)
         samples = jnp.asarray(params["samples"])
@@ -70,7 +83,21 @@ def extended_above_threshold(
             shift = params["shift"]
             return jnp.log(passed + shift) - jnp.log(failed + shift), state
 
-        query = first_pass(key, params, queries, level, (), lanes.while_loop)
+        def level_of_few(query, state):
+            runs = samples.astype(jnp.int32)
+            passed = few_runs.successes(count_key, arrays, query, runs, 0)
+            return arrays["few_levels"][passed], state
+
+        def of_few():
+            return first_pass_of_few(key, params, queries, level_of_few, jnp.int32(0))
+
+        def of_many():
+            return first_pass(key, params, queries, level, (), lanes.while_loop)
+
+        if method == "literal":
+            query = of_many()
+        else:
+            query = few_runs.chosen(arrays, samples, of_few, of_many)
         asked = jnp.minimum(query + 1, queries).astype(jnp.float64)
         return Halt(query, asked * samples)
 
@@ -79,10 +106,7 @@ def extended_above_threshold(
         method,
         kind="query",
         read=stream_of_queries,
-        prepare=lambda queries, test: (
-            queries.data,
-            noise_params(test, log_potential(test.target, test)),
-        ),
+        prepare=prepare,
         sample=sample,
         law=extended_law,
     )

@@ -10,8 +10,8 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
+from jaxsel.families.percentile import few_runs
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.laws import found_threshold_law
 from jaxsel.families.percentile.noisy_tests import (
@@ -19,6 +19,7 @@ from jaxsel.families.percentile.noisy_tests import (
     count_runs,
     counting_mechanism,
     first_pass,
+    first_pass_of_few,
     noise_params,
 )
 from jaxsel.families.percentile.parameters import CountMethod
@@ -47,8 +48,10 @@ def prepare_search(queries: Queries, test: PercentileTest) -> tuple[dict, dict]:
         gained = (queries.shares - earlier) / (1.0 - earlier)
     aim = math.log(float(test.samples) * test.target + test.shift) - test.offset
     # If all runs have reached a threshold before, there are none to gain.
-    arrays = queries.data | {"gained": np.where(earlier < 1.0, gained, 0.0)}
-    return arrays, noise_params(test, aim)
+    gained = np.where(earlier < 1.0, gained, 0.0)
+    counts = np.arange(few_runs.SIZE)
+    few = few_runs.table(gained, counts, np.log(counts + float(test.shift)))
+    return queries.data | {"gained": gained} | few, noise_params(test, aim)
 
 
 @factory
@@ -100,22 +103,31 @@ def search_thresholds(base: Base | None, method: str, key: stream.Key, data, par
     arrays = jax.tree.map(jnp.asarray, data)
     samples = jnp.asarray(params["samples"])
     count_key = stream.fold(key, _COUNT_TAG)
-    counts = jnp.zeros_like(arrays["share"])
-    if method == "literal":
-        run_key = stream.fold(key, _RUN_TAG)
-        counts = count_runs(one_run(base), run_key, arrays, params["base"], samples)
+    thresholds = arrays["share"].shape[-1]
+
+    def literal(number, _):
+        return jnp.log(counts[number] + params["shift"]), ()
 
     def level(number, state):
         count, left = state
-        if method == "literal":
-            count = counts[number]
-        else:
-            more = binomial(count_key, number, left, arrays["gained"][number])
-            count, left = count + more.successes, more.failures
+        more = binomial(count_key, number, left, arrays["gained"][number])
+        count, left = count + more.successes, more.failures
         return jnp.log(count + params["shift"]), (count, left)
 
-    start = (jnp.zeros_like(samples), samples)
-    thresholds = arrays["share"].shape[-1]
-    # The literal method has all counts already, so that its levels cost nothing.
-    loop = lax.while_loop if method == "literal" else lanes.while_loop
-    return Halt(first_pass(key, params, thresholds, level, start, loop), samples)
+    def level_of_few(number, left):
+        left = left - few_runs.successes(count_key, arrays, number, left, left)
+        return arrays["few_levels"][samples.astype(jnp.int32) - left], left
+
+    if method == "literal":
+        run_key = stream.fold(key, _RUN_TAG)
+        counts = count_runs(one_run(base), run_key, arrays, params["base"], samples)
+        return Halt(first_pass(key, params, thresholds, literal, ()), samples)
+
+    def of_few():
+        return first_pass_of_few(key, params, thresholds, level_of_few, samples)
+
+    def of_many():
+        start = (jnp.zeros_like(samples), samples)
+        return first_pass(key, params, thresholds, level, start, lanes.while_loop)
+
+    return Halt(few_runs.chosen(arrays, samples, of_few, of_many), samples)

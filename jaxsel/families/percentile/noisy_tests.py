@@ -80,6 +80,23 @@ def count_runs(run: Runs, key: stream.Key, data, params, samples: Array) -> Arra
     return lax.fori_loop(0, samples.astype(jnp.int32), once, start)
 
 
+def _noisy_bar(key: stream.Key, params: Any) -> Callable[[Array, Array], Array]:
+    """A function (number, level) that says whether a test's noisy level reaches the noisy bar.
+
+    Arguments as of ``first_pass``.
+    """
+
+    def laplace(draw):
+        return noise.variate("laplace", key, draw, "float64")
+
+    bar = params["threshold_scale"] * laplace(0) + params["aim"]
+
+    def reaches(number, level):
+        return level + params["query_scale"] * laplace(number + 1) >= bar
+
+    return reaches
+
+
 def first_pass(
     key: stream.Key,
     params: Any,
@@ -99,11 +116,7 @@ def first_pass(
       loop: the loop over tests, like ``lax.while_loop``; ``lanes.while_loop`` is faster if levels
         are expensive.
     """
-
-    def laplace(draw):
-        return noise.variate("laplace", key, draw, "float64")
-
-    bar = params["threshold_scale"] * laplace(0) + params["aim"]
+    reaches = _noisy_bar(key, params)
 
     def go_on(carried):
         number, _, halted = carried
@@ -112,10 +125,37 @@ def first_pass(
     def once(carried):
         number, state, _ = carried
         value, state = level(number, state)
-        halted = value + params["query_scale"] * laplace(number + 1) >= bar
+        halted = reaches(number, value)
         return jnp.where(halted, number, number + 1), state, halted
 
     return loop(go_on, once, (jnp.int32(0), start, jnp.asarray(False)))[0]
+
+
+def first_pass_of_few(
+    key: stream.Key,
+    params: Any,
+    tests: int,
+    level: Callable[[Array, Array], tuple[Array, Array]],
+    start: Array,
+) -> Array:
+    """``first_pass`` where the state is a whole number below 64, such as a number of runs.
+
+    Its loop carries one whole number, made of the test, of whether it passed, and of the state: XLA
+    on CPU would make all draws again for each array that is carried. Arguments as of
+    ``first_pass``.
+    """
+    reaches = _noisy_bar(key, params)
+
+    def go_on(code):
+        return (code < tests * 128) & (code & 64 == 0)
+
+    def once(code):
+        number = code >> 7
+        value, state = level(number, code & 63)
+        halted = reaches(number, value)
+        return jnp.where(halted, number * 128 + 64, (number + 1) * 128) + state
+
+    return lax.while_loop(go_on, once, start.astype(jnp.int32)) >> 7
 
 
 def counting_mechanism(

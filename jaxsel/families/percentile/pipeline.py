@@ -89,11 +89,15 @@ def percentile_pipeline(*, method: parameters.CountMethod = "binomial") -> Mecha
         stop = settings.stop_probability
         with np.errstate(divide="ignore"):
             log_again = np.log1p(-np.minimum(good, 1.0)) + np.log1p(-stop)
+        # A run is the last one if it is good or the coin says stop. It is then good with this
+        # probability.
+        passes = good / -np.expm1(log_again)
         prepared = search | {
             "label": np.append(order, scores.size).astype(np.int32),
             "at_least": np.cumsum(mass),
             "last": np.append(accepted.sum(axis=1), 1).astype(np.int32) - 1,
             "good": good,
+            "passes": passes,
             "log_again": log_again,
         }
         return prepared, test | {
@@ -159,19 +163,19 @@ def _draw_one_by_one(key: stream.Key, found, data, params) -> Released:
 
 def _draw(key: stream.Key, found, data, params) -> Released:
     """As ``_draw_one_by_one``, but the number of runs and the last run are drawn directly."""
-    good = jnp.asarray(data["good"])[found.query]
-    log_again = jnp.asarray(data["log_again"])[found.query]
-    # A run is the last one if it is good or the coin says stop, so that their number is geometric.
-    # Given that, the last run is good with probability good/(1 - (1 - good)(1 - gamma)).
+    good, passes, log_again, last = (
+        look_up.pick(data[name], found.query) for name in ("good", "passes", "log_again", "last")
+    )
+    # Every run is the last one with one probability, so that their number is geometric.
     count = jnp.maximum(jnp.ceil(noise.exponential(noise.number(key, 0)) / -log_again), 1.0)
-    passed = noise.uniform(noise.number(key, 1)) <= good / -jnp.expm1(log_again)
+    passed = noise.uniform(noise.number(key, 1)) <= passes
     none_found = found.query == jnp.asarray(data["share"]).shape[-1]
     released = passed & (count <= params["max_draws"]) & (good > 0.0) & ~none_found
     # The tail rank of a good run is uniform below the probability of being good.
     rank = noise.uniform(noise.number(key, 2)) * good
     position = look_up.position(data["at_least"], rank)
-    position = jnp.minimum(position, jnp.asarray(data["last"])[found.query])
+    position = jnp.minimum(position, last)
     labels = jnp.asarray(data["label"])
-    label = jnp.where(released, labels[jnp.maximum(position, 0)], labels[-1])
+    label = jnp.where(released, look_up.pick(labels, jnp.maximum(position, 0)), labels[-1])
     draws = jnp.where(none_found, 0.0, jnp.minimum(count, params["max_draws"]))
     return Released(label, found.query, found.calls + draws)

@@ -9,7 +9,7 @@ import itertools
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from jaxsel.families.private_training import parameters
 from jaxsel.families.private_training.laws import ratio_cells, ratio_edges
@@ -28,6 +28,7 @@ def dp_sgd(
     noise_multiplier: parameters.AnyNoise = 1.0,
     steps: parameters.Steps = 2,
     clipping: parameters.Clipping = "microbatch",
+    method: parameters.TrainingMethod = "sums",
 ) -> Mechanism:
     """DP-SGD on a canary among blank examples.
 
@@ -41,6 +42,8 @@ def dp_sgd(
       noise_multiplier: sigma, standard deviation of the noise over C.
       steps: T.
       clipping: how gradients are clipped; see ``jaxsel.training.dp_sgd.Recipe``.
+      method: "literal" trains a network; "sums" draws, with the same random numbers, each step's
+        noisy sum along the canary's gradient: as no other example has one, it is all of a step.
 
     Data: "in" or "out", whether the canary is among the examples.
     Params: none.
@@ -52,7 +55,7 @@ def dp_sgd(
       InputError: for a size or norm that ``jaxsel.training.dp_sgd.recipe`` refuses.
     """
     from jaxsel.training import canaries
-    from jaxsel.training.dp_sgd import initialise, recipe, train
+    from jaxsel.training.dp_sgd import initialise, recipe, sum_along_one, train
 
     plan = recipe(
         examples,
@@ -69,11 +72,19 @@ def dp_sgd(
     def prepare(data, params):
         check_params(params, ())
         check_choice("data", data, _SIDES)
+        if method == "sums":
+            return np.bool_(data == "in"), {}
         nobody = canaries.blanks(plan.examples - 1)
         return canaries.add_canaries(nobody, np.array([data == "in"]), 2), {}
 
     def sample(key: stream.Key, data, params) -> Array:
         del params
+        if method == "sums":
+
+            def step(number, ratio):
+                return ratio + canaries.step_ratio(sum_along_one(plan, data, key, number), plan)
+
+            return lax.fori_loop(0, steps, step, jnp.float32(0.0))
         images, labels = (jnp.asarray(leaf) for leaf in data)
         start = initialise(model, images[0], optimiser(1.0), 0)
         end = train(

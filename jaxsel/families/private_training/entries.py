@@ -24,7 +24,7 @@ def dp_sgd(
     noise_multiplier: parameters.Noise = 1.0,
     steps: Annotated[int, whole("T", at_least=1, at_most=64)] = 2,
     clipping: parameters.Clipping = "microbatch",
-    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
+    method: Annotated[str, methods(*parameters.TRAINING_METHODS)] = "sums",
 ):
     """Release the log-likelihood ratio of all noisy sums of DP-SGD with Poisson batches, on one
     person among blank examples; it is (epsilon, delta)-DP by JX-DP-SGD, with no pure epsilon."""
@@ -32,7 +32,7 @@ def dp_sgd(
     def made():
         from jaxsel.families.private_training.dp_sgd import dp_sgd
 
-        return dp_sgd(examples, batch_size, clip_norm, noise_multiplier, steps, clipping)
+        return dp_sgd(examples, batch_size, clip_norm, noise_multiplier, steps, clipping, method)
 
     check_interval("batch_size", batch_size, 0.0, examples, high_open=False)
     why = "a person whose clipped gradient is C in a direction of its own, or nobody"

@@ -32,7 +32,7 @@ def objective_perturbation(
     regularisation: Annotated[float, number("lambda", at_least=1e-2, at_most=1e4)] = 0.5,
     edges: Annotated[Any, numbers("bins of the minimum, increasing")] = "-12,-10,-8,-6,-4,-2,0,2",
     loss: parameters.Loss = "logistic",
-    method: Annotated[str, methods("literal", help="how trials are drawn")] = "literal",
+    method: Annotated[str, methods(*parameters.OBJECTIVE_METHODS)] = "gradient",
 ):
     """Fit a generalised linear model with one parameter by objective perturbation (Kifer, Smith &
     Thakurta 2012); it is (epsilon, delta)-DP by JX-ObjPert-logistic and JX-ObjPert-linear, with no
@@ -41,7 +41,7 @@ def objective_perturbation(
     def made():
         from jaxsel.families.private_training.objective_perturbation import objective_perturbation
 
-        return objective_perturbation(loss)
+        return objective_perturbation(loss, method)
 
     given = _label(target) if loss == "logistic" else target
     # The additional record of the neighbour stands here with count 0, so that shapes are equal.

@@ -8,9 +8,9 @@ import numpy as np
 from jax import Array, lax, nn
 
 from jaxsel.families.private_training import objective_laws as laws
-from jaxsel.families.private_training.parameters import AnyNoise, Loss
+from jaxsel.families.private_training.parameters import AnyNoise, Loss, ObjectiveMethod
 from jaxsel.host.errors import InputError, check_finite
-from jaxsel.kernel import noise, stream
+from jaxsel.kernel import look_up, noise, stream
 from jaxsel.language.base import FiniteLaw, Mechanism, factory, outcome_itself
 from jaxsel.language.domains import positive
 from jaxsel.language.signature import read_params
@@ -21,14 +21,19 @@ _PARAMS = {"noise_multiplier": AnyNoise, "regularisation": positive("lambda"), "
 
 
 @factory
-def objective_perturbation(loss: Loss = "logistic") -> Mechanism:
+def objective_perturbation(
+    loss: Loss = "logistic", method: ObjectiveMethod = "gradient"
+) -> Mechanism:
     """Releases the theta that minimises the sum of losses + lambda/2 theta^2 + b theta, b normal.
 
     It is Algorithm 1 of Kifer, Smith & Thakurta 2012 for a real theta, losses of slope at most 1,
-    and features that are clipped to 1. The minimum is found by bisection.
+    and features that are clipped to 1.
 
     Args:
       loss: loss of a record, "logistic" or "huber".
+      method: "literal" finds the minimum by bisection, then its bin; "gradient" compares -b with
+        the gradient without noise at each edge. As that gradient increases, the minimum lies
+        above just those edges at which it is below -b.
 
     Data: ``objective_laws.Line``, the records.
     Params: "noise_multiplier", the standard deviation of b; "regularisation", lambda; and
@@ -53,7 +58,12 @@ def objective_perturbation(loss: Loss = "logistic") -> Mechanism:
         return laws.Line(rows[:, 0], np.asarray(data.targets), np.asarray(data.counts))
 
     def prepare(data, params):
-        return clipped(data), read(params)
+        records, given = clipped(data), read(params)
+        if method == "literal":
+            return records, given
+        # In units of the noise, in float64, once for all trials.
+        slopes = laws.gradient(given["edges"], records, loss, given["regularisation"])
+        return slopes / given["noise_multiplier"], ()
 
     def slope(t: Array, data: laws.Line) -> Array:
         predicted = data.features * t
@@ -65,6 +75,11 @@ def objective_perturbation(loss: Loss = "logistic") -> Mechanism:
 
     def sample(key: stream.Key, data, params) -> Array:
         drawn = noise.variate("gaussian", key, 0)
+        if method == "literal":
+            return bisected(drawn, data, params)
+        return look_up.position(jnp.asarray(data, drawn.dtype), -drawn, side="right")
+
+    def bisected(drawn: Array, data, params) -> Array:
         given = laws.Line(*(jnp.asarray(each, drawn.dtype) for each in data))
         linear = jnp.asarray(params["noise_multiplier"], drawn.dtype) * drawn
         regularisation = jnp.asarray(params["regularisation"], drawn.dtype)

@@ -20,3 +20,7 @@ LinearNoise = Annotated[
     number("of the linear term, over the gradient's sensitivity", at_least=0.1, at_most=100.0),
 ]
 Loss = Annotated[str, choice(("logistic", "huber"), "log(1 + e^-yu), or clipped squares")]
+OBJECTIVE_METHODS = ("gradient", "literal")
+ObjectiveMethod = Annotated[str, choice(OBJECTIVE_METHODS, "how trials are drawn")]
+TRAINING_METHODS = ("sums", "literal")
+TrainingMethod = Annotated[str, choice(TRAINING_METHODS, "how trials are drawn")]

@@ -28,7 +28,7 @@ from jaxsel.families.sparse_vector.patterns import (
 from jaxsel.families.sparse_vector.runs import Runs, first_hit, hazards, read_runs
 from jaxsel.families.sparse_vector.stopping_laws import stopping_law
 from jaxsel.host.errors import InputError, check_finite, check_params
-from jaxsel.kernel import noise, stream
+from jaxsel.kernel import lanes, noise, stream
 from jaxsel.kernel.logarithm import log
 from jaxsel.language.base import FiniteLaw, Mechanism, Relation, factory
 
@@ -308,7 +308,10 @@ def _literal(redrawn, releases_values, event, key, data, params) -> Answers:
 
     def ask(carry):
         query, state = carry
-        noisy = levels[query] + params["query_scale"] * laplace_noise(query_key, query)
+        # Once, and not for each part of the state; and not with the gather, which would make it an
+        # element at a time.
+        added = lanes.where_wanted(go_on(carry), lambda: laplace_noise(query_key, query))
+        noisy = levels[query] + params["query_scale"] * added
         hit = _answered_above(state, query, noisy, key, params, redrawn, releases_values)
         above = noisy >= state.threshold
         state = _State(*(jnp.where(above, a, b) for a, b in zip(hit, state, strict=True)))

@@ -140,24 +140,26 @@ def confident_top_k(
         count = count.astype(jnp.int32)
         noise_key = stream.fold(key, _NOISE_TAG)
 
-        def draw(state):
-            done, least, best, best_gap = state
-            here = stream.at_round(key, done)
+        def draw(number, state):
+            least, best, best_gap = state
+            here = stream.at_round(key, number)
             race = levels + noise.each_variate("gumbel", here, draws)
             chosen = largest(race, params["k"])
             gap = _gap(scores, chosen)
-            laplace = noise.variate("laplace", noise_key, done.astype(jnp.uint32))
+            laplace = noise.variate("laplace", noise_key, number.astype(jnp.uint32))
             noisy = gap + params["gap_scale"] * laplace.astype(gap.dtype)
-            better = noisy < least
+            better = (noisy < least) & (number < count)
             event = jnp.where(better, code(chosen, data), best)
             gap = jnp.where(better, gap, best_gap)
-            return done + 1, jnp.minimum(noisy, least), event, gap
+            return jnp.where(better, noisy, least), event, gap
 
         infinite = jnp.asarray(jnp.inf, scores.dtype)
         none = jnp.asarray(params["none"])
-        start = (jnp.asarray(0, jnp.int32), infinite, none, infinite)
-        done, _, event, gap = lax.while_loop(lambda state: state[0] < count, draw, start)
-        return ConfidentSet(event, gap, done)
+        # As many rounds as a trial may have, whatever this one's count is: all trials of a block
+        # are then in the same round, whose key is made once.
+        rounds = jnp.asarray(most, jnp.int32)
+        _, event, gap = lax.fori_loop(jnp.int32(0), rounds, draw, (infinite, none, infinite))
+        return ConfidentSet(event, gap, count)
 
     def labels(data, params) -> tuple[str, ...]:
         scores, found = checked(data, params)

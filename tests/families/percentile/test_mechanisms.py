@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from jaxsel import catalogue
+from jaxsel.families.percentile import few_runs
 from jaxsel.families.percentile.binomial_draw import binomial
 from jaxsel.families.percentile.entries import median_of_runs
 from jaxsel.families.percentile.extended_above_threshold import extended_above_threshold
@@ -20,7 +21,7 @@ from jaxsel.families.private_tuning.noised_bases import noised_score
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.kernel import stream
-from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.engine import simulate, simulate_grid
 from jaxsel.kernel.statistics import sums
 from tests.conftest import ALPHA
 from tests.families.entry_checks import (
@@ -120,6 +121,52 @@ def test_a_certain_binomial(seed):
         successes, failures = drawn(30.0, chance, seed)
         assert np.all(successes == 30.0 * chance)
         assert np.all(failures == 30.0 - successes)
+
+
+def test_a_table_of_few_runs_counts_what_adding_up_does(seed):
+    """At the same random number, for every number of runs that a table holds."""
+    chances = np.array([0.0, 0.02, 0.3, 0.5, 0.65, 0.97, 1.0])
+    runs = np.arange(few_runs.SIZE)
+    given = few_runs.table(chances, runs, np.zeros(few_runs.SIZE))
+    tests, counts = (grid.ravel() for grid in np.meshgrid(np.arange(chances.size), runs))
+    base = stream.make_key(seed)
+
+    def both(lane, test, count):
+        key = stream.Key(base.first, base.second, lane)
+        arrays = jax.tree.map(jnp.asarray, given)
+        found = few_runs.successes(key, arrays, test, count, count)
+        return found, binomial(key, test, count, jnp.asarray(chances)[test]).successes
+
+    with jax.enable_x64(True):
+        over_lanes = jax.vmap(both, in_axes=(0, None, None))
+        lanes = jnp.arange(200, dtype=jnp.uint32)
+        pairs = jax.jit(jax.vmap(over_lanes, in_axes=(None, 0, 0)))
+        found, added = pairs(lanes, jnp.asarray(tests, jnp.int32), jnp.asarray(counts, jnp.int32))
+    np.testing.assert_array_equal(found, added)
+    assert len(np.unique(found)) == few_runs.SIZE
+
+
+@pytest.mark.parametrize(
+    ("factory", "test", "data"),
+    [
+        (extended_above_threshold, SMALL_FOUR, [0.1, 0.1, 0.3, 0.6, 0.9]),
+        # With little noise and a high bar: at the second threshold many runs are counted already.
+        (
+            find_percentile_threshold,
+            SMALL_FIVE._replace(query_scale=0.2, threshold_scale=0.2, offset=-0.4),
+            [0.4, 0.7, 0.85, 1.0],
+        ),
+    ],
+)
+def test_few_runs_and_many_share_a_grid(factory, test, data, seed):
+    """63 runs are the most that a table holds; a longer row of tests has none."""
+    mechanism = factory()
+    cells = [(data, test._replace(samples=n)._asdict()) for n in (1, 63, 64, 300)]
+    long = ([data[0]] * 63 + data, test._asdict())
+    for given in (cells, [long]):
+        tallies = simulate_grid(mechanism, given, trials=60_000, seed=seed)
+        for cell, counts in zip(given, tallies.values, strict=True):
+            assert goodness_of_fit(counts, chances(mechanism, *cell)) > ALPHA
 
 
 def test_the_rejection_hat_covers_the_binomial():

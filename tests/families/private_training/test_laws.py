@@ -15,7 +15,9 @@ from jaxsel.families.private_training.dp_sgd import dp_sgd
 from jaxsel.families.private_training.objective_laws import line
 from jaxsel.families.private_training.objective_perturbation import objective_perturbation
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.engine import simulate
 from jaxsel.repetitions import geometric
+from tests.families.entry_checks import check_methods_follow_law, entries_of
 
 
 def test_ratio_of_full_batches_is_normal():
@@ -144,3 +146,30 @@ def test_bad_objective_is_refused_by_sampler_and_law(changed):
     for asked in (mechanism.prepare, mechanism.law):
         with pytest.raises(InputError, match=f"{next(iter(changed))} is"):
             asked(data, params)
+
+
+SHORTCUTS = [
+    ("objective_perturbation", "gradient", {}),
+    (
+        "objective_perturbation",
+        "gradient",
+        {"loss": "huber", "records": 30, "feature": -0.4, "target": 0.7, "edges": "-1,0"},
+    ),
+    ("dp_sgd", "sums", {}),
+    ("dp_sgd", "sums", {"canary": "out", "examples": 7, "noise_multiplier": 0.7, "steps": 5}),
+    ("dp_sgd", "sums", {"batch_size": 4.0, "clipping": "plain"}),
+]
+
+
+@pytest.mark.parametrize(("name", "method", "given"), SHORTCUTS)
+def test_a_shortcut_draws_what_the_literal_method_draws(name, method, given, seed):
+    (entry,) = (each for each in entries_of("private_training") if each.name == name)
+    check_methods_follow_law(entry, [given], seed)
+    # Of the same random numbers they make the same events, but where the literal one's float32
+    # sums, which are rounded by less than 1e-5, decide.
+    trials = 100_000
+    first, second = (
+        simulate(entry.build(given | {"method": each}), trials=trials, seed=seed).values[0]
+        for each in (method, "literal")
+    )
+    assert np.abs(first - second).sum() <= 1e-5 * trials * first.size
