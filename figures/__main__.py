@@ -25,8 +25,10 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import SchedulerOption, workers
+from jaxsel.host import source_digest
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import InputError
+from jaxsel.kernel.compiled import digest_cache
 from sims.experiment import Settings, shown
 from sims.experiment import read_settings as chosen_settings
 from sims.registry import OUT
@@ -119,7 +121,9 @@ def main(
         settings = _read_settings(setting or [], chosen)
         place = Place(made.out, made.records, number, made.seed)
         places = {f: place._replace(settings=settings[f]) for f in chosen}
-        reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
+        digest_cache()
+        with source_digest.at_one_moment():
+            reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):
             say(f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {made.out}")

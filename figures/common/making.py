@@ -84,13 +84,13 @@ def _note(figure: Figure, place: Place) -> Path:
 
 def why_drawn(figure: Figure, place: Place) -> str:
     """The reason why a figure has to be drawn (again); "" if it is up to date."""
+    made = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")]
+    if not all(path.exists() for path in [*made, _note(figure, place)]):
+        return "not drawn yet"  # before its code and records are read
     for name in figure.sims:
         reason = registry.why_simulated(name, out=place.records, **budget(name, place))
         if reason:
             return f"the record {name}: {reason}"
-    made = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")]
-    if not all(path.exists() for path in [*made, _note(figure, place)]):
-        return "not drawn yet"
     try:
         stored = json.loads(_note(figure, place).read_text(encoding="utf-8"))
     except ValueError:
@@ -139,7 +139,8 @@ def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[st
     if reason.startswith(("the code", "different")):
         say(f"{name}: drawn again; {reason}")
     compilation_cache()
-    picture, *_ = make(FIGURES[name], place, say)
+    with source_digest.at_one_moment():
+        picture, *_ = make(FIGURES[name], place, say)
     compiled.forget()
     return name, str(picture)
 
