@@ -28,6 +28,7 @@ from jaxsel.cli.scaling import SchedulerOption, workers
 from jaxsel.host import source_digest
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import InputError
+from jaxsel.host.progress import spinner
 from jaxsel.kernel.compiled import digest_cache
 from sims.experiment import Settings, shown
 from sims.experiment import read_settings as chosen_settings
@@ -122,7 +123,7 @@ def main(
         place = Place(made.out, made.records, number, made.seed)
         places = {f: place._replace(settings=settings[f]) for f in chosen}
         digest_cache()
-        with source_digest.at_one_moment():
+        with source_digest.at_one_moment(), spinner("looking what is up to date"):
             reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):
