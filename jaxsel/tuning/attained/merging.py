@@ -7,7 +7,7 @@ so the merger with the largest hockey-stick divergence at one epsilon is the lon
 through a grid of such states.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,33 +48,56 @@ class Merger(NamedTuple):
     delta: float
 
 
-def interpolated(
-    repetitions: Repetitions,
-) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+class Interpolated:
     """Tuned masses by interpolation: a search needs a million of them, to four digits."""
-    small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
-    near = np.geomspace(1e-22, 0.5, 6000)
-    u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
-    u = np.append(u, 1.0)
-    with np.errstate(divide="ignore"):
-        log_u = np.maximum(np.log(u), -680.0)
-    slope = np.maximum(repetitions.log_pgf_derivative_tail(u), -800.0)
-    gap, rest = repetitions.pgf_gap(u), repetitions.pgf_tail(u)
-    rest = np.maximum(rest - repetitions.probability_zero, 0.0)
 
-    def law(before: np.ndarray, after: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        """f(1 - before) - f(1 - after), where mass = after - before."""
+    def __init__(self, repetitions: Repetitions) -> None:
+        small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
+        near = np.geomspace(1e-22, 0.5, 6000)
+        u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
+        u = np.append(u, 1.0)
         with np.errstate(divide="ignore"):
-            middle = np.maximum(np.log((before + after) / 2.0), -680.0)
-        mean = mass * np.exp(np.interp(middle, log_u, slope))
-        gap_before, gap_after = np.interp(before, u, gap), np.interp(after, u, gap)
-        left, left_after = np.interp(before, u, rest), np.interp(after, u, rest)
-        near = gap_after < left
-        exact = np.where(near, gap_after - gap_before, left - left_after)
-        least = np.where(near, gap_after, left)
-        return np.where(exact > 0.02 * least, exact, mean)
+            self._log_u = np.maximum(np.log(u), -680.0)
+        self._slope = np.maximum(repetitions.log_pgf_derivative_tail(u), -800.0)
+        gap, rest = repetitions.pgf_gap(u), repetitions.pgf_tail(u)
+        rest = np.maximum(rest - repetitions.probability_zero, 0.0)
+        self._u = u
+        self._tables = [(table, np.diff(table) / np.diff(u)) for table in (gap, rest)]
 
-    return law
+    def between(self, before: np.ndarray, after: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """f(1 - before) - f(1 - after), where mass = after - before."""
+        return self._masses(before, after, mass, self._ends(before), self._ends(after))
+
+    def along(self, edges: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The same between successive rows of edges: each of them is looked up once."""
+        ends = self._ends(edges)
+        before, after = ([end[part] for end in ends] for part in (slice(-1), slice(1, None)))
+        return self._masses(edges[:-1], edges[1:], mass, before, after)
+
+    def _ends(self, at: np.ndarray) -> list[np.ndarray]:
+        """1 - f(1 - at) and f(1 - at) - f(0), as np.interp has them, by one search for both."""
+        place = np.minimum(np.searchsorted(self._u, at, side="right") - 1, self._u.size - 2)
+        beyond = at - self._u[place]
+        return [rise[place] * beyond + table[place] for table, rise in self._tables]
+
+    def _masses(
+        self,
+        before: np.ndarray,
+        after: np.ndarray,
+        mass: np.ndarray,
+        ends_before: Sequence[np.ndarray],
+        ends_after: Sequence[np.ndarray],
+    ) -> np.ndarray:
+        (gap_before, left), (gap_after, left_after) = ends_before, ends_after
+        near = gap_after < left
+        found = np.where(near, gap_after - gap_before, left - left_after)
+        # Where these cancel, the mass times the slope in the middle.
+        rough = ~(found > 0.02 * np.where(near, gap_after, left))
+        with np.errstate(divide="ignore"):
+            middle = np.log((before + after)[rough] / 2.0)
+        slope = np.interp(np.maximum(middle, -680.0), self._log_u, self._slope)
+        found[rough] = np.broadcast_to(mass, found.shape)[rough] * np.exp(slope)
+        return found
 
 
 def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions) -> MergingGrid:
@@ -85,7 +108,7 @@ def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions
         the second law favours most.
       repetitions: law of K.
     """
-    law = interpolated(repetitions)
+    law = Interpolated(repetitions)
     above, below = [], []
     for masses in (first, second):
         front = np.concatenate([[0.0], np.cumsum(masses)])
@@ -94,9 +117,8 @@ def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions
             (above, front, back, masses),
             (below, back, front, masses[::-1]),
         ):
-            before = np.minimum(here[:-1, None] + there[None, :], 1.0)
-            after = np.minimum(here[1:, None] + there[None, :], 1.0)
-            found.append(law(before, after, mass[:, None]))
+            edges = np.minimum(here[:, None] + there[None, :], 1.0)
+            found.append(law.along(edges, mass[:, None]))
     return MergingGrid(np.stack(above), np.stack(below))
 
 
@@ -142,10 +164,11 @@ def best_merger(grid: MergingGrid, epsilon: float) -> Merger:
     from_back = np.zeros((size + 1, size + 1), dtype=bool)
     arrive = np.full(size + 1, -1.0)  # value of states that are not reached yet
     arrive[0] = 0.0
-    for a in range(size + 1):
+    taken = np.zeros((size + 1, size + 1))  # [a, b]: contributions of the first b from the back
+    taken[:, 1:] = np.cumsum(below, axis=0).T
+    for a, added in enumerate(taken):
         # value[a, b] = max over b' <= b of arrive[b'] + contributions of b' to b from the
         # back
-        added = np.concatenate([[0.0], np.cumsum(below[:, a])])
         best = np.maximum.accumulate(arrive - added) + added
         # equal up to rounding: take from the front
         from_back[a] = best > arrive + 1e-12 * np.abs(arrive) + 1e-300

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.attained.merging import interpolated
+from jaxsel.tuning.attained.merging import Interpolated
 
 MOVED = 64  # the largest number of outcomes; for more the best merger is close to optimal
 _MOVES = 60  # moves from each start, at each epsilon
@@ -20,12 +20,12 @@ class _Search:
 
     def __init__(self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions):
         self.sides = (first, second)
-        self.law = interpolated(repetitions)
+        self.law = Interpolated(repetitions)
 
     def _gain(self, start: list[np.ndarray], order: np.ndarray, factor: float) -> np.ndarray:
         """Contributions of outcomes to the divergence, given the mass ``start`` of better ones."""
         tuned = [
-            self.law(at, np.minimum(at + side[order], 1.0), side[order])
+            self.law.between(at, np.minimum(at + side[order], 1.0), side[order])
             for at, side in zip(start, self.sides, strict=True)
         ]
         return np.maximum(tuned[0] - factor * tuned[1], 0.0)
