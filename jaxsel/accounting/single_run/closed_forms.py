@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from jaxsel.accounting.single_run.parameters import AnyNoise, Delta
 from jaxsel.host.errors import InputError
@@ -109,6 +109,8 @@ def gaussian_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> n
 @validated
 def gaussian_epsilon(delta: Delta, noise_multiplier: AnyNoise) -> float:
     """Smallest epsilon >= 0 at which Gaussian noise has the given delta."""
+    from scipy import optimize  # imported where it is needed: it takes long, and few need it
+
     scale = noise_multiplier
     if delta >= gaussian_total_variation(scale):
         return 0.0
@@ -135,6 +137,7 @@ def gaussian_noise_multiplier(
 
     Balle & Wang (2018), to a relative 1e-12, rounded up so that the guarantee holds.
     """
+    from scipy import optimize
 
     def excess(log_scale: float) -> float:
         found = float(gaussian_log_delta(epsilon, math.exp(log_scale)))
