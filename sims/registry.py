@@ -191,4 +191,5 @@ def run(
             say(f"{name}: simulating, {wanted[0][1]['trials']} trials a cell")
     for experiment, now in wanted:
         experiment.run(out, settings, now, progress, again)
+        experiment.configuration(out, settings)  # kept: the next call opens no record
     return load(name, out, settings)
