@@ -143,7 +143,7 @@ def _draw(
     for name, picture in in_processes(bring_up_to_date, chains(waiting), processes, given):
         done.append(FIGURES[name])
         left = [figure for figure in waiting if figure not in done]
-        remains = time_left(done, left, time.monotonic() - started)
+        remains = time_left(done, left, time.monotonic() - started, processes)
         say(f"{len(done)} of {len(waiting)}, {remains}: {picture} and .pdf")
 
 

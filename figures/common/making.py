@@ -24,6 +24,7 @@ from sims import registry
 from sims.experiment import Settings, suffix
 
 FORMATS = ("png", "pdf")
+_SAID_SECONDS = 60.0  # as if so much were done, in the time that it is said to take
 T = TypeVar("T")
 
 
@@ -220,10 +221,16 @@ def _shared_out(
                 yield future.result()
 
 
-def time_left(done: Sequence[Figure], waiting: Sequence[Figure], spent: float) -> str:
-    """The remaining time as text, estimated from how long the figures took so far."""
-    share = sum(f.seconds for f in waiting) / sum(f.seconds for f in done)
-    minutes = spent * share / 60.0
+def time_left(
+    done: Sequence[Figure], waiting: Sequence[Figure], spent: float, processes: int
+) -> str:
+    """The remaining time as text, estimated from how long the figures took so far.
+
+    Until they took a minute, it is mostly from how long they are said to take: the first ones are
+    so quick that the start of the processes takes as long.
+    """
+    said, left = (sum(f.seconds for f in each) / processes for each in (done, waiting))
+    minutes = left * (spent + _SAID_SECONDS) / (said + _SAID_SECONDS) / 60.0
     if not waiting:
         return "done"
     if minutes < 1.0:

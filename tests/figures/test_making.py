@@ -209,6 +209,18 @@ def test_processes_share_the_figures_out(monkeypatch):
         assert places == sorted(places)
 
 
+def test_the_time_left_is_that_of_the_figures_and_of_this_machine():
+    def left(done: float, waiting: float, spent: float, processes: int = 1) -> str:
+        one, other = (FIGURES["ps22-6"]._replace(seconds=each) for each in (done, waiting))
+        return making.time_left([one], [other], spent, processes)
+
+    assert left(2.0, 600.0, 8.0, 2) == "about 6 min left"  # as it is said, whatever the start took
+    assert left(600.0, 600.0, 600.0) == "about 10 min left"
+    assert left(600.0, 600.0, 1200.0) == "about 19 min left"  # on a machine half as fast
+    assert left(600.0, 20.0, 600.0) == "less than a minute left"
+    assert making.time_left([FIGURES["ps22-6"]], [], 1.0, 1) == "done"
+
+
 @pytest.mark.rare
 def test_two_processes_draw_what_one_draws(tmp_path):
     names = ["clnss22-sample-complexity", "ps22-6", "ps22-5"]
