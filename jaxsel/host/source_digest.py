@@ -253,7 +253,7 @@ def _read(path: str, module: str, changed_at: int) -> _Found:
 
 def _understood(source: bytes, path: str, module: str) -> _Found:
     tree = ast.parse(source)
-    text = repr(_meaning(tree)).encode()
+    text = _meaning(tree).encode()
     return hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
 
 
@@ -330,19 +330,26 @@ def imported(tree: ast.Module, path: str, module: str) -> Iterator[tuple[str, st
             yield from ((source, alias.name) for alias in node.names)
 
 
-def _meaning(node: Any) -> Any:
-    """A syntax tree as nested tuples, without positions and docstrings."""
+def _meaning(node: Any) -> str:
+    """A syntax tree as nested tuples in one text, without positions and docstrings."""
     if isinstance(node, list):
-        return tuple(_meaning(part) for part in node)
+        return _tuple(map(_meaning, node))
     if not isinstance(node, ast.AST):
-        return type(node).__name__, repr(node)
-    fields = dict(ast.iter_fields(node))
-    body = fields.get("body")
-    if isinstance(body, list) and body and _is_text(body[0]):
-        fields["body"] = body[1:]
-    # Empty fields may be absent in other versions of Python.
-    kept = [(k, _meaning(v)) for k, v in fields.items() if v is not None and v != []]
-    return type(node).__name__, *kept
+        return repr((type(node).__name__, repr(node)))
+    parts = [repr(type(node).__name__)]
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if name == "body" and isinstance(value, list) and value and _is_text(value[0]):
+            value = value[1:]
+        # Empty fields may be absent in other versions of Python.
+        if value is not None and value != []:
+            parts.append(f"({name!r}, {_meaning(value)})")
+    return _tuple(parts)
+
+
+def _tuple(parts: Iterable[str]) -> str:
+    found = list(parts)
+    return f"({found[0]},)" if len(found) == 1 else f"({', '.join(found)})"
 
 
 def _is_text(node: ast.AST) -> bool:

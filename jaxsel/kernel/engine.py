@@ -152,7 +152,7 @@ def simulate_grid(
         the same tallies as in the whole grid.
       record: a file to resume from and to save to. A run that was killed resumes from its
         last save; a larger ``trials`` extends a finished run.
-      progress: True, False, or None for a bar on a terminal after two seconds.
+      progress: True, False, or None for a bar on a terminal after 1.5 seconds.
       performance: speed settings; they never change the result.
 
     Raises:
