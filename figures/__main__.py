@@ -25,8 +25,11 @@ from jaxsel.cli.arguments import (
 )
 from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import SchedulerOption, workers
+from jaxsel.host import source_digest
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import InputError
+from jaxsel.host.progress import spinner
+from jaxsel.kernel.compiled import digest_cache
 from sims.experiment import Settings, shown
 from sims.experiment import read_settings as chosen_settings
 from sims.registry import OUT
@@ -119,7 +122,9 @@ def main(
         settings = _read_settings(setting or [], chosen)
         place = Place(made.out, made.records, number, made.seed)
         places = {f: place._replace(settings=settings[f]) for f in chosen}
-        reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
+        digest_cache()
+        with source_digest.at_one_moment(), spinner("looking what is up to date"):
+            reasons = {figure: why_drawn(figure, places[figure]) for figure in chosen}
         waiting = [figure for figure in chosen if again or reasons[figure]]
         if len(waiting) < len(chosen):
             say(f"{len(chosen) - len(waiting)} of {len(chosen)} are up to date in {made.out}")
@@ -138,7 +143,7 @@ def _draw(
     for name, picture in in_processes(bring_up_to_date, chains(waiting), processes, given):
         done.append(FIGURES[name])
         left = [figure for figure in waiting if figure not in done]
-        remains = time_left(done, left, time.monotonic() - started)
+        remains = time_left(done, left, time.monotonic() - started, processes)
         say(f"{len(done)} of {len(waiting)}, {remains}: {picture} and .pdf")
 
 

@@ -26,7 +26,7 @@ from sims.data.universe import table
 
 TITLE = "Cohen et al. 2022, section 1.5.1: an analyst who overfits, and what protects"
 TRIALS = 128
-SECONDS = 14
+SECONDS = 23
 
 RANGE = (-2.0, 3.0)  # contains all values, except with probability below 1e-12
 NOISE = 0.04  # scale of the Laplace and Gaussian noise that is added without a sparse vector

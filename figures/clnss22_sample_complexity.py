@@ -13,6 +13,7 @@ from jaxsel.language.domains import probability, whole
 from jaxsel.pictures import style
 
 TITLE = "Cohen et al. 2022, Theorems 10 and 12: rows needed for adaptive analysis"
+SECONDS = 2
 SIMS = ()
 
 

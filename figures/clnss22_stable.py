@@ -27,6 +27,7 @@ from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorem 8: a lead that is enough, whatever m"
 TRIALS = 200_000
+SECONDS = 9
 
 BITS = over(4, 16, 32, 64, 128, 192)  # log2 of the number of candidates
 RANKS = over(1, 10, 100, 1000)

@@ -35,6 +35,7 @@ from sims.cells import cells
 
 TITLE = "Cohen et al. 2022, Theorem 6: top-k selection with high confidence"
 TRIALS = 20_000
+SECONDS = 8
 
 _PEELING = style.own(style.BLACK, "-", "p")
 _CONFIDENT = style.own(style.BLUE, "-", "o")

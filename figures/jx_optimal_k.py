@@ -23,7 +23,7 @@ from jaxsel.tuning.planning.wishes import Wishes
 
 TITLE = "The law of K of least envelope, against negative binomial and Poisson K"
 SIMS = ()
-SECONDS = 90
+SECONDS = 25
 NOISE = 4.0
 MEANS = (3.0, 5.0, 10.0, 30.0, 100.0, 300.0)
 SHOWN = (5.0, 30.0, 200.0)

@@ -12,7 +12,7 @@ from jaxsel.tuning.planning.planned import Plan
 
 TITLE = "A plan: what a better winner of a private search costs"
 SIMS = ()
-SECONDS = 40
+SECONDS = 7
 
 
 @dataclasses.dataclass(frozen=True)

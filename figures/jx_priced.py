@@ -19,7 +19,7 @@ from jaxsel.tuning.bounds.priced_envelope import priced_delta, priced_directions
 
 TITLE = "The priced envelope: what tuning costs at large delta"
 SIMS = ()
-SECONDS = 60
+SECONDS = 38
 _LEAST = 1e-3
 
 

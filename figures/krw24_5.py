@@ -46,7 +46,7 @@ from sims.data.regression import BIKE, ELEVATORS, load_regression
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 5: private linear regression"
 TRIALS = 2000
-SECONDS = 38
+SECONDS = 19
 
 DELTA = 1e-6
 MEAN_RUNS = 30

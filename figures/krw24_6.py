@@ -17,7 +17,7 @@ from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 6: tuning DP-SGD, q = 256/60000"
 TRIALS = 4_000_000
-SECONDS = 32
+SECONDS = 14
 
 RUNS = (DpSgd(256 / 60_000, 1.1, 14_062),)  # 60 epochs
 MEAN = 10  # E[K] in the upper panels and in the simulation

@@ -20,7 +20,7 @@ from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 7: tuning DP-SGD, q = 16384/50000"
 TRIALS = 4_000_000
-SECONDS = 15
+SECONDS = 8
 
 RUNS = (DpSgd(16_384 / 50_000, 21.1, 250),)
 MEAN = 10  # E[K] in the left panel and in the simulation

@@ -27,7 +27,7 @@ from sims.common.dp_sgd_runs import RANKINGS, SIDES, DpSgd, tuned_trial
 
 TITLE = "Koskela, Redberg & Wang 2024, Figure 8: tuning the noise of DP-SGD"
 TRIALS = 4_000_000
-SECONDS = 25
+SECONDS = 10
 
 RATE, NOISE_MULTIPLIERS = 0.01, (2.0, 3.0, 4.0)  # sampling rate and noise of the candidates
 _RUN_EPSILON, _RUN_DELTA = 1.5, 1e-6

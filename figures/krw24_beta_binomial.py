@@ -45,7 +45,7 @@ from sims.common.worst_rankings import SIDES, GaussianBase
 
 TITLE = "Cohen et al. 2022, Theorem 1, against the envelope: beta-binomial K"
 TRIALS = 2_000_000
-SECONDS = 26
+SECONDS = 15
 
 GAMMAS = over(0.5, 1.0, 2.0)
 MOST = over(3, 30, 300, 3000)  # tau

@@ -25,7 +25,7 @@ from sims.common.worst_rankings import SIDES, TARGETS, GaussianBase
 
 TITLE = "What tuning really costs: Gaussian base, from audits to claims"
 TRIALS = 1_500_000
-SECONDS = 35
+SECONDS = 14
 _TITLES = (
     "K geometric, 𝔼[K] = 10",
     "K geometric, 𝔼[K] = 300",

@@ -14,7 +14,7 @@ from sims.common.worst_rankings import SIDES
 
 TITLE = "What tuning really costs: Laplace base, from audits to claims"
 TRIALS = 1_500_000
-SECONDS = 13
+SECONDS = 18
 
 
 @cells(measures=["counts", "frequency"])

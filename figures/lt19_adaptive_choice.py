@@ -30,7 +30,7 @@ from jaxsel.pictures import style
 from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, section 5.2: the number of clusters and the rank, privately"
-SECONDS = 60
+SECONDS = 29
 TRIALS = 400
 BINS = 100
 ITERATIONS = 3

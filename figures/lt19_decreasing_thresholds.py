@@ -38,7 +38,7 @@ from jaxsel.pictures import style
 from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, B.2 and B.3: decreasing thresholds, and the median run"
-SECONDS = 14
+SECONDS = 9
 TRIALS = 1_000_000
 EPSILON = Annotated[float, positive("epsilon of one run")]
 SHIFT = Annotated[float, probability("by which a run tells two models apart")]

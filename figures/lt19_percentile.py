@@ -25,7 +25,7 @@ from jaxsel.pictures import style
 from sims.cells import cells
 
 TITLE = "Liu & Talwar 2019, section 4: where the percentile sparse vectors halt"
-SECONDS = 44
+SECONDS = 29
 TRIALS = 200_000
 QUERIES = Annotated[int, whole("of a stream of equal shares", at_least=1)]
 LADDER = np.linspace(-8.0, 5.0, 27)  # log-odds of the shares, one query each

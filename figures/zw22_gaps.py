@@ -30,7 +30,7 @@ from sims.common.top_k_gap_needs import SELECTIONS, Needs
 
 TITLE = "Zhu & Wang 2022, Theorem 20 and noises of report noisy max: gaps needed"
 TRIALS = 50_000
-SECONDS = 60
+SECONDS = 26
 
 FACTORS = over(0.96, 0.98, 0.99, 1.0, 1.01, 1.02, 1.04)
 RELEASES = over(1, 10, 100)

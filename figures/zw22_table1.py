@@ -46,7 +46,7 @@ from sims.data.histograms import (
 
 TITLE = "Zhu & Wang 2022, Table 1: proportion of the true top k on check-ins"
 TRIALS = 4000
-SECONDS = 38
+SECONDS = 25
 STAND_IN = 20_000  # places of a generated histogram
 _MOST = 100  # largest number of hits that is tallied
 

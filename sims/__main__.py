@@ -10,6 +10,7 @@ from jaxsel.cli.output import print_table, say
 from jaxsel.cli.scaling import RecordOption, SchedulerOption, ShardOption, workers
 from jaxsel.host.blas_threads import one_for_this_process
 from jaxsel.host.errors import InputError
+from jaxsel.host.progress import spinner
 from jaxsel.kernel import compiled
 from jaxsel.kernel.compiled import compilation_cache
 from sims.registry import OUT, SIMS, find, run
@@ -48,19 +49,22 @@ def main(
         number = None if trials is None else read_trials(trials)
         compilation_cache()
         if shard is None and record is None:
-            with workers(scheduler):
+            with workers(scheduler), spinner("simulating") as tell:
                 for name in chosen:
+                    tell(f"simulating {name}")
                     run(name, trials=number, seed=seed, out=out, again=again, say=say)
                     compiled.forget()
             return
         if shard is None or record is None or scheduler is not None:
             raise InputError("--shard and --record belong together, without --scheduler; give both")
-        for name in chosen:
-            for experiment in find(name):
-                count = experiment.trials if number is None else number
-                kept = experiment.keep_share(shard, record, count, seed)
-                say(f"shard {shard} of {experiment.name} is kept in {kept}")
-            compiled.forget()
+        with spinner("simulating") as tell:
+            for name in chosen:
+                tell(f"simulating shard {shard} of {name}")
+                for experiment in find(name):
+                    count = experiment.trials if number is None else number
+                    kept = experiment.keep_share(shard, record, count, seed)
+                    say(f"shard {shard} of {experiment.name} is kept in {kept}")
+                compiled.forget()
 
 
 if __name__ == "__main__":

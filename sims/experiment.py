@@ -23,6 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import Domain, Numbers, read_values
 
@@ -169,11 +170,16 @@ class Experiment(NamedTuple):
     def configuration(self, out: Path, chosen: Settings) -> dict[str, Any] | None:
         """The configuration of its record; None if there is no readable record."""
         path = self.path(out, chosen)
-        from jaxsel.sweeps import files
 
-        if path.exists():
-            with contextlib.suppress(InputError, KeyError):
-                return json.loads(files.dataset_of(path).attrs["configuration"])
+        def read() -> dict[str, Any]:
+            from jaxsel.sweeps import files
+
+            return json.loads(files.dataset_of(path).attrs["configuration"])
+
+        with contextlib.suppress(OSError, InputError, KeyError):
+            return source_digest.by_contents(
+                "the configuration of a record", path.read_bytes(), read, _is_object
+            )
         return None
 
     def keep_share(self, shard: str, record: str, trials: int, seed: int) -> str:
@@ -241,6 +247,10 @@ class Experiment(NamedTuple):
             record=path,
             attributes={"configuration": json.dumps(configuration)},
         )
+
+
+def _is_object(kept: Any) -> bool:
+    return isinstance(kept, dict)
 
 
 def _can_resume(path: Path) -> bool:

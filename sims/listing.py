@@ -7,9 +7,10 @@ the alphabet. The gallery shows them in this order.
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _PAPERS = ("ps22", "krw24", "zw22", "lt19", "clnss22")
 
@@ -22,34 +23,65 @@ def files(folder: Path, needed: str) -> dict[str, dict[str, Any]]:
       Files are sorted by paper, in the same order as in the documentation, with numbered
       figures before named ones.
     """
-    found = {path.stem.replace("_", "-"): _constants(path) for path in folder.glob("*.py")}
-    return {name: found[name] for name in sorted(found, key=order) if needed in found[name]}
+    found = {path.stem.replace("_", "-"): _read(path).constants for path in folder.glob("*.py")}
+    return {name: dict(found[name]) for name in sorted(found, key=order) if needed in found[name]}
 
 
 def declared(path: Path) -> tuple[str, ...]:
     """The functions of a file that simulate or compute: see ``sims.experiment``."""
-    return tuple(
-        node.name
-        for node in ast.parse(path.read_bytes()).body
-        if isinstance(node, ast.FunctionDef)
-        and any(_name(each) in ("cells", "computed") for each in node.decorator_list)
-    )
+    return _read(path).declared
 
 
 def read_by_draw(path: Path, module: str) -> list[tuple[str, str]]:
     """Module and name of each function whose data set a file's ``draw`` takes."""
-    tree = ast.parse(path.read_bytes())
-    homes = {
-        alias.asname or alias.name: (node.module or "", alias.name)
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "draw":
+    known = _read(path)
+    return [known.homes.get(name, (module, name)) for name in known.drawn]
+
+
+class _Read(NamedTuple):
+    """What is read of a file.
+
+    Attributes:
+      constants: its upper-case names that are assigned a literal.
+      declared: the functions that simulate or compute.
+      drawn: the parameters of ``draw`` that have no default.
+      homes: module and name of what it imports by name.
+    """
+
+    constants: dict[str, Any]
+    declared: tuple[str, ...]
+    drawn: tuple[str, ...]
+    homes: dict[str, tuple[str, str]]
+
+
+def _read(path: Path) -> _Read:
+    return _parsed(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(path: Path, changed_at: int) -> _Read:
+    body = ast.parse(path.read_bytes()).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    drawn: tuple[str, ...] = ()
+    for node in functions:
+        if node.name == "draw":
             given = node.args.args[: len(node.args.args) - len(node.args.defaults)]
-            return [homes.get(each.arg, (module, each.arg)) for each in given]
-    return []
+            drawn = tuple(each.arg for each in given)
+    return _Read(
+        _constants(body),
+        tuple(
+            node.name
+            for node in functions
+            if any(_name(each) in ("cells", "computed") for each in node.decorator_list)
+        ),
+        drawn,
+        {
+            alias.asname or alias.name: (node.module or "", alias.name)
+            for node in body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        },
+    )
 
 
 def _name(decorator: ast.expr) -> str:
@@ -70,9 +102,9 @@ def order(name: str) -> tuple:
     return place, paper, int(number.group()) if number else 1000, rest
 
 
-def _constants(path: Path) -> dict[str, Any]:
+def _constants(body: list[ast.stmt]) -> dict[str, Any]:
     constants = {}
-    for node in ast.parse(path.read_bytes()).body:
+    for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
             if name.isupper():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 FIGURES = FOLDER.parent / "figures"
 OUT = FOLDER / "out"
+_MISSING = "not simulated yet"
 
 
 def _declared(name: str, trials: int) -> tuple[Experiment, ...]:
@@ -124,7 +125,7 @@ def load(name: str, out: Path = OUT, settings: Settings = ()) -> dict[str, "xr.D
 
 def _why_made(experiment: Experiment, out: Path, settings: Settings, now: Mapping) -> str:
     if not experiment.path(out, settings).exists():
-        return "not simulated yet"
+        return _MISSING
     stored = experiment.configuration(out, settings)
     return "the record cannot be read" if stored is None else why_stale(stored, now)
 
@@ -137,6 +138,8 @@ def why_simulated(
     Arguments as for ``run``.
     """
     for experiment in find(name):
+        if not experiment.path(out, settings).exists():  # before the code is read
+            return _MISSING
         now = _configuration(experiment, trials, seed, settings)
         if reason := _why_made(experiment, out, settings, now):
             return reason
@@ -188,4 +191,5 @@ def run(
             say(f"{name}: simulating, {wanted[0][1]['trials']} trials a cell")
     for experiment, now in wanted:
         experiment.run(out, settings, now, progress, again)
+        experiment.configuration(out, settings)  # kept: the next call opens no record
     return load(name, out, settings)

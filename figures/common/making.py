@@ -9,19 +9,22 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from figures import FIGURES
 from figures.common.figure import Figure, records_in, render
 from jaxsel.host import source_digest
+from jaxsel.host.progress import spinner
 from sims import registry
 from sims.experiment import Settings, suffix
 
 FORMATS = ("png", "pdf")
+_SAID_SECONDS = 60.0  # as if so much were done, in the time that it is said to take
 T = TypeVar("T")
 
 
@@ -84,13 +87,13 @@ def _note(figure: Figure, place: Place) -> Path:
 
 def why_drawn(figure: Figure, place: Place) -> str:
     """The reason why a figure has to be drawn (again); "" if it is up to date."""
+    made = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")]
+    if not all(path.exists() for path in [*made, _note(figure, place)]):
+        return "not drawn yet"  # before its code and records are read
     for name in figure.sims:
         reason = registry.why_simulated(name, out=place.records, **budget(name, place))
         if reason:
             return f"the record {name}: {reason}"
-    made = [place.pictures / f"{_stem(figure, place)}.{kind}" for kind in (*FORMATS, "json")]
-    if not all(path.exists() for path in [*made, _note(figure, place)]):
-        return "not drawn yet"
     try:
         stored = json.loads(_note(figure, place).read_text(encoding="utf-8"))
     except ValueError:
@@ -106,8 +109,11 @@ def make(figure: Figure, place: Place, say: Callable[[str], None]) -> list[Path]
     from figures.common import altered, digest
     from jaxsel.pictures import style
 
+    # Two bars on one terminal spoil one another: the process that started these says what they do.
+    progress = False if parent_process() is not None and sys.stderr.isatty() else None
     for name in figure.sims:
-        registry.run(name, out=place.records, say=say, **budget(name, place))
+        run = {"out": place.records, "progress": progress, **budget(name, place)}
+        registry.run(name, say=say, **run)
     made_from = _made_from(figure, place)
     with records_in(place.records, place.settings):
         drawn = render(figure)
@@ -139,7 +145,8 @@ def bring_up_to_date(name: str, given: dict[str, tuple[Place, str]]) -> tuple[st
     if reason.startswith(("the code", "different")):
         say(f"{name}: drawn again; {reason}")
     compilation_cache()
-    picture, *_ = make(FIGURES[name], place, say)
+    with source_digest.at_one_moment():
+        picture, *_ = make(FIGURES[name], place, say)
     compiled.forget()
     return name, str(picture)
 
@@ -180,31 +187,50 @@ def in_processes(
       processes: number of processes that work at once; 1 means this one.
       given: further arguments of the task.
     """
-    if processes == 1 or len(jobs) == 1:
-        for figure in (figure for job in jobs for figure in job):
-            yield task(figure.id, *given)
-        return
+    with spinner("drawing") as tell:
+        if processes == 1 or len(jobs) == 1:
+            for figure in (figure for job in jobs for figure in job):
+                tell(f"drawing {figure.id}")
+                yield task(figure.id, *given)
+        else:
+            yield from _shared_out(task, jobs, processes, given, tell)
+
+
+def _shared_out(
+    task: Callable[..., T],
+    jobs: Sequence[Sequence[Figure]],
+    processes: int,
+    given: tuple[Any, ...],
+    tell: Callable[[str], None],
+) -> Iterator[T]:
     # Processes that each start BLAS threads for small products slow one another down.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     waiting = [list(job) for job in jobs]
-    running = {}
+    running: dict[Future[T], list[Figure]] = {}
     # The option max_tasks_per_child can block the pool of Python 3.11.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         while waiting or running:
             # No more are submitted than can run, since a pool that is closed finishes all of them.
             while waiting and len(running) < processes:
-                first, *others = waiting.pop(0)
-                running[pool.submit(task, first.id, *given)] = others
+                job = waiting.pop(0)
+                running[pool.submit(task, job[0].id, *given)] = job
+            tell(f"drawing {' and '.join(job[0].id for job in running.values())}")
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                if others := running.pop(future):
+                if others := running.pop(future)[1:]:
                     waiting.insert(0, others)
                 yield future.result()
 
 
-def time_left(done: Sequence[Figure], waiting: Sequence[Figure], spent: float) -> str:
-    """The remaining time as text, estimated from how long the figures took so far."""
-    share = sum(f.seconds for f in waiting) / sum(f.seconds for f in done)
-    minutes = spent * share / 60.0
+def time_left(
+    done: Sequence[Figure], waiting: Sequence[Figure], spent: float, processes: int
+) -> str:
+    """The remaining time as text, estimated from how long the figures took so far.
+
+    Until they took a minute, it is mostly from how long they are said to take: the first ones are
+    so quick that the start of the processes takes as long.
+    """
+    said, left = (sum(f.seconds for f in each) / processes for each in (done, waiting))
+    minutes = left * (spent + _SAID_SECONDS) / (said + _SAID_SECONDS) / 60.0
     if not waiting:
         return "done"
     if minutes < 1.0:

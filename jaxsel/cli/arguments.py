@@ -18,6 +18,7 @@ import typer
 
 from jaxsel.cli.output import refuse
 from jaxsel.host.errors import InputError
+from jaxsel.host.progress import make_room, note
 from jaxsel.language.domains import whole
 
 
@@ -135,7 +136,7 @@ def former_names_said() -> Iterator[None]:
         yield
     for one in told:
         if issubclass(one.category, DeprecationWarning):
-            sys.stderr.write(f"jaxsel: {one.message}\n")
+            note(str(one.message))
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
@@ -191,6 +192,7 @@ def interrupts_say(record: str | Path | None) -> Iterator[None]:
             left = f"nothing was counted yet, so {record} is not written"
             if Path(record).exists():
                 left = f"what was counted is saved in {record}; the same command goes on"
+        make_room()
         sys.stderr.write(f"\njaxsel: interrupted; {left}\n")
         raise SystemExit(130) from None
 

@@ -1,7 +1,6 @@
 """jaxsel list: everything that has a name, by kind."""
 
 import enum
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
@@ -10,6 +9,7 @@ import typer
 from jaxsel.cli.arguments import JsonOption, UnusedSeedOption, bad_input_exits
 from jaxsel.cli.output import print_json, print_listing, say
 from jaxsel.host.errors import InputError
+from jaxsel.host.progress import note
 
 _Row = dict[str, Any]
 
@@ -253,7 +253,7 @@ def list_command(
         else:
             print_listing(("kind", "how many"), list(sizes.items()))
             if not sizes[Kind.figures]:
-                sys.stderr.write(f"jaxsel: {_NO_CHECKOUT}\n")
+                note(_NO_CHECKOUT)
         return
     with bad_input_exits():
         rows = _LISTS[what].rows()

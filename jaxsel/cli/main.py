@@ -64,7 +64,8 @@ class _Commands(TyperGroup):
         begin(json="--json" in words)
         settings["standalone_mode"] = False
         streams = sys.stdout, sys.stderr
-        with bad_input_exits(), signs_of_life():
+        doing = next((DOING[word] for word in words if word in DOING), "at work")
+        with bad_input_exits(), signs_of_life(doing):
             try:
                 today = former_lines.read(words)
                 status = super().main(today, *rest, **settings)
@@ -127,32 +128,49 @@ def jaxsel_command(
     """
 
 
-def _command(name: str, cls: type[Command] = Command, **settings: Any) -> Any:
+DOING: dict[str, str] = {}
+"""What each command does, for who waits for it."""
+
+
+def _command(name: str, doing: str, cls: type[Command] = Command, **settings: Any) -> Any:
+    DOING[name] = doing
     return app.command(name, cls=cls, **settings)
 
 
-_command("account", cls=account_command.AccountCommand)(account_command.account_command)
-_command("plan", help=plan_command.HELP)(plan_command.plan_command)
-_command("plan-releases", help=plan_releases_command.HELP)(
+_command("account", "proving what the search costs", cls=account_command.AccountCommand)(
+    account_command.account_command
+)
+_command("plan", "looking for what the budget buys", help=plan_command.HELP)(
+    plan_command.plan_command
+)
+_command("plan-releases", "looking for what the budget buys", help=plan_releases_command.HELP)(
     plan_releases_command.plan_releases_command
 )
-_command("report", help=report_command.HELP)(report_command.report_command)
-_command("optimal", help=optimal_command.HELP)(optimal_command.optimal_command)
-_command("tune")(tune_command.tune_command)
-_command("ledger")(ledger_command.ledger_command)
-_command("list")(list_command.list_command)
-_command("show")(show_command.show_command)
-_command("claim")(claim_command.claim_command)
-_command("law")(run_commands.law_command)
-_command("simulate")(run_commands.simulate_command)
-_command("audit")(audit_command.audit_command)
-_command("audit-function")(function_commands.audit_function_command)
-_command("replay")(function_commands.replay_command)
-_command("check-law")(function_commands.check_law_command)
-_command("sweep", help=sweep_command.HELP)(sweep_command.sweep_command)
-_command("merge")(merge_command.merge_command)
-_command("validate")(validate_command.validate_command)
-_command("bench", help=validate_command.BENCH_HELP)(validate_command.bench_command)
+_command("report", "proving what the report states", help=report_command.HELP)(
+    report_command.report_command
+)
+_command("optimal", "looking for the law of K", help=optimal_command.HELP)(
+    optimal_command.optimal_command
+)
+_command("tune", "preparing the search")(tune_command.tune_command)
+_command("ledger", "reading the ledger")(ledger_command.ledger_command)
+_command("list", "collecting what there is")(list_command.list_command)
+_command("show", "collecting what is known")(show_command.show_command)
+_command("claim", "evaluating the claim")(claim_command.claim_command)
+_command("law", "computing the exact law")(run_commands.law_command)
+_command("simulate", "compiling the mechanism, and simulating it")(run_commands.simulate_command)
+_command("audit", "compiling the mechanism, and simulating both sides")(audit_command.audit_command)
+_command("audit-function", "calling the function on neighbouring inputs")(
+    function_commands.audit_function_command
+)
+_command("replay", "comparing the draws on two neighbours")(function_commands.replay_command)
+_command("check-law", "calling the function, and comparing its outcomes with the law")(
+    function_commands.check_law_command
+)
+_command("sweep", "preparing the cells", help=sweep_command.HELP)(sweep_command.sweep_command)
+_command("merge", "merging the shards")(merge_command.merge_command)
+_command("validate", "putting claims to the test")(validate_command.validate_command)
+_command("bench", "measuring", help=validate_command.BENCH_HELP)(validate_command.bench_command)
 
 
 def main(arguments: list[str] | None = None) -> None:

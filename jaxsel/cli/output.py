@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
 
+from jaxsel.host.progress import make_room, note, silence
 from jaxsel.language import printing
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ def print_json(document: Any) -> None:
     """Prints one JSON document on standard output, and nothing else."""
     text = json.dumps(printing.plain(document), indent=2, allow_nan=False)
     _document["due"] = False
-    sys.stdout.write(text + "\n")
+    write(text + "\n")
+
+
+def write(text: str) -> None:
+    """Writes text on standard output; on a terminal, where a line says what is being done."""
+    make_room()
+    sys.stdout.write(text)
 
 
 def print_refusal(sentence: str, status: int) -> None:
@@ -43,6 +50,7 @@ def print_refusal(sentence: str, status: int) -> None:
 def refuse(sentence: str, status: int) -> NoReturn:
     """Ends the command with a sentence on standard error, and with ``--json`` a document, too."""
     print_refusal(sentence, status)
+    make_room()
     try:
         sys.stderr.write(f"jaxsel: {sentence}\n")
         sys.stderr.flush()
@@ -82,7 +90,7 @@ def print_drawing(drawing: Any) -> None:
     console = Console(width=_width(), markup=False)
     with console.capture() as drawn:
         console.print(drawing)
-    sys.stdout.write(drawn.get())
+    write(drawn.get())
 
 
 def print_cost(
@@ -112,14 +120,14 @@ def print_cost(
 
 def warn_of_former(former: str, today: str) -> None:
     """Says on standard error what is written today in place of something of 0.2.0."""
-    sys.stderr.write(f"jaxsel: {former} is {today} now\n")
+    note(f"{former} is {today} now")
 
 
 def say(text: str) -> None:
     """Prints text on standard output, folded to the width of the terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 160
     for line in text.split("\n"):
-        sys.stdout.write(textwrap.fill(line, width, break_on_hyphens=False) + "\n")
+        write(textwrap.fill(line, width, break_on_hyphens=False) + "\n")
     sys.stdout.flush()  # a reader of a pipe sees the progress of long work at once
 
 
@@ -162,10 +170,11 @@ def print_listing(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, pros
         lines = [_entry(columns, row, prose, size.columns) for row in cells]
     text = "\n".join(line.rstrip() for line in lines)
     if text.count("\n") + 1 < size.lines:
-        sys.stdout.write(text + "\n")
+        write(text + "\n")
         return
     import pydoc
 
     # less quits if all fits on one screen, shows colours, and leaves the text on the screen.
     os.environ.setdefault("LESS", "FRX")
-    pydoc.pager(text + "\n")
+    with silence():
+        pydoc.pager(text + "\n")

@@ -1,6 +1,5 @@
 """jaxsel report: a statement for a paper."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +7,9 @@ import typer
 
 from jaxsel.cli.arguments import JsonOption, bad_input_exits
 from jaxsel.cli.options import as_command
-from jaxsel.cli.output import print_json, say
+from jaxsel.cli.output import print_json, say, write
 from jaxsel.cli.search_options import Accounted, one_search
+from jaxsel.host import progress
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import check_output
 from jaxsel.host.progress import spinner
@@ -75,9 +75,9 @@ def report_command(
         say(found.contents.headline)
         say("Written: " + ", ".join(str(path) for path in written))
     else:
-        sys.stdout.write(found.markdown())
+        write(found.markdown())
     if accounted and delta is None and not json:
-        sys.stderr.write(f"jaxsel: {note()}\n")  # standard output is the report itself
+        progress.note(note())  # standard output is the report itself
 
 
 def _accounted(asked: Accounted, delta: float) -> "Report":

@@ -15,7 +15,7 @@ from jaxsel.cli.arguments import (
     whole_option,
 )
 from jaxsel.cli.options import as_command
-from jaxsel.cli.output import print_json, print_table, say
+from jaxsel.cli.output import print_json, print_table, say, write
 from jaxsel.cli.scaling import SchedulerOption, ShardOption, workers
 from jaxsel.host.errors import InputError
 from jaxsel.host.outputs import PICTURES, check_output
@@ -292,7 +292,8 @@ def _draw(found: "xr.Dataset", asked: "SweepRequest", sketched: bool) -> None:
         from jaxsel.pictures.sketch import sketch
 
         axes = asked.picture_axes()
-        print(sketch(found, x=axes.get("x"), hue=axes.get("hue"), facet=axes.get("facet")))
+        drawing = sketch(found, x=axes.get("x"), hue=axes.get("hue"), facet=axes.get("facet"))
+        write(f"{drawing}\n")
     if asked.plot is not None:
         from jaxsel.pictures import style
         from jaxsel.pictures.sweep import picture

@@ -20,6 +20,7 @@ from jaxsel.cli.arguments import (
 from jaxsel.cli.output import print_drawing, print_json, print_table, say
 from jaxsel.host.errors import InputError, check_integer
 from jaxsel.host.outputs import check_output
+from jaxsel.host.progress import spinner
 from jaxsel.kernel.compiled import compilation_cache
 from jaxsel.language.domains import whole
 from jaxsel.questions.checkout import beside
@@ -94,6 +95,7 @@ def validate_command(
 
         def seen(result) -> None:
             done.append(result)
+            tell(words())
             if not json:
                 mark = "ok " if result.as_expected else "NOT AS EXPECTED"
                 say(
@@ -101,7 +103,12 @@ def validate_command(
                     f"{result.verdict.outcome} ({result.seconds:.1f} s)"
                 )
 
-        results = validate(claims, budget, seen=seen)
+        def words() -> str:
+            left = [claim.id for claim in claims[len(done) :]]
+            return f"{len(done)} of {len(claims)} done; now {left[0]}" if left else "counting"
+
+        with spinner(words()) as tell:
+            results = validate(claims, budget, seen=seen)
     apart = {
         "published statements": Validations(r for r in results if not is_self_check(r.claim.id)),
         "self-checks": Validations(r for r in results if is_self_check(r.claim.id)),

@@ -1,15 +1,22 @@
-"""A progress bar with rate and time left, shown on a terminal after two seconds.
+"""What a command is doing, shown on a terminal where it takes longer than 1.5 seconds.
 
-Elsewhere one line says how long the work will take, if that is long.
+A bar shows rate and time left where these are known, and a line says elsewhere what is being
+done. They are written to the standard error, and to a terminal alone: into a file or a pipe goes
+now and then a line that the command is at work, and one that says how long it will take, if that
+is long.
 """
 
 import contextlib
+import multiprocessing
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
-_PATIENCE_SECONDS = 2.0
+_PATIENCE_SECONDS = 1.5
+_LOOK_SECONDS = 0.1  # between looks whether the line is due
 _FIRST_SECONDS = 20.0  # a first call compiles: it is judged alone only where it is as long
 _LIFE_SECONDS = 15.0  # between signs of life, at first
 _LONG_SECONDS = 60.0  # what is left of work that is worth a line
@@ -57,38 +64,41 @@ def progress_bar(
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
+        # What is printed goes where it belongs: rich would send it to the terminal.
+        redirect_stdout=sys.stdout.isatty(),
     )
     task = bar.add_task(unit, total=total, completed=done, rate="")
     started = time.monotonic()
     current = 0
-    live = False
+    live = contextlib.ExitStack()
 
     def advance(trials: int) -> None:
-        nonlocal current, live
+        nonlocal current
         current += trials
         elapsed = time.monotonic() - started
-        if not live and elapsed > _PATIENCE_SECONDS:
-            bar.start()
-            live = True
+        if not bar.live.is_started and elapsed > _PATIENCE_SECONDS:
+            live.enter_context(silence())
+            live.enter_context(bar)
         rate = f"{current / max(elapsed, 1e-9):.3g} {unit}/s"
         bar.update(task, advance=trials, rate=rate)
 
-    try:
+    with live:
         yield advance
-    finally:
-        if live:
-            bar.stop()
 
 
 @contextlib.contextmanager
-def signs_of_life() -> Iterator[None]:
-    """Says now and then that a command is at work, where standard error is no terminal.
+def signs_of_life(doing: str = "at work") -> Iterator[None]:
+    """Says of a command that it is at work: on a terminal by a line, elsewhere now and then.
 
     Every quarter of a minute at first, and from one minute on each time as long again, so that a
     log of a long run stays short.
+
+    Args:
+      doing: what it does, for the line; parts of it may say more by ``spinner``.
     """
-    if sys.stderr.isatty():  # there a spinner or a bar shows it
-        yield
+    if sys.stderr.isatty():
+        with spinner(doing):
+            yield
         return
 
     def say(ended: threading.Event) -> None:
@@ -150,6 +160,7 @@ class _Estimate:
 
 def note(text: str) -> None:
     """Writes a line for people on the standard error."""
+    make_room()
     sys.stderr.write(f"jaxsel: {text}\n")
     sys.stderr.flush()
 
@@ -163,34 +174,131 @@ def duration(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def spinner(what: str, wanted: bool | None = None) -> Iterator[None]:
-    """Shows a spinner with the elapsed time for work whose length is not known.
+def spinner(what: str, wanted: bool | None = None) -> Iterator[Callable[[str], None]]:
+    """Shows what is being done, and for how long, while nothing else is written for a while.
+
+    Within another one it says what its part is. Yields a function that says it in other words.
 
     Args:
       what: a description of the work, such as "proving bounds".
       wanted: None shows it only if standard error is a terminal; False never.
     """
+    global _line
     show = sys.stderr.isatty() if wanted is None else wanted
     if not show:
-        yield
+        yield lambda words: None
         return
+    if _line is not None:
+        with _line.doing(what) as tell:
+            yield tell
+        return
+    _line = _Line(wanted)
+    try:
+        with _line.doing(what) as tell, _meanwhile(_line.watch):
+            yield tell
+    finally:
+        _line = None
 
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    line = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True, force_terminal=wanted),
-        transient=True,
-    )
-    line.add_task(what, total=None)
+class _Line:
+    """The last line of the terminal, which says what is being done while nothing is written."""
 
-    def show_late(ended: threading.Event) -> None:
-        if not ended.wait(_PATIENCE_SECONDS):
-            with line:
-                ended.wait()
+    def __init__(self, forced: bool | None) -> None:
+        self._forced = forced
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+        self._doing: list[tuple[str, float]] = []
+        self._written = time.monotonic()
+        self._others = 0  # what else is on the terminal: a bar, a pager
+        self._drawn: Any = None
 
-    with _meanwhile(show_late):
-        yield
+    @contextlib.contextmanager
+    def doing(self, what: str) -> Iterator[Callable[[str], None]]:
+        """Says this while the body runs."""
+        began = time.monotonic()
+
+        def tell(words: str) -> None:
+            self._doing[place] = (words, began)
+            self._say()
+
+        place = len(self._doing)
+        self._doing.append((what, began))
+        self._say()
+        try:
+            yield tell
+        finally:
+            del self._doing[place:]
+            self._say()
+
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """Is not shown while the body runs."""
+        with self._lock:
+            self._others += 1
+            self.hide()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._others -= 1
+                self.hide()
+
+    def hide(self) -> None:
+        """Takes the line away until nothing was written for a while."""
+        if os.getpid() != self._process:  # a copy of the process, which has no part in it
+            return
+        with self._lock:
+            self._written = time.monotonic()
+            if self._drawn is not None:
+                self._drawn.stop()
+                self._drawn = None
+
+    def watch(self, ended: threading.Event) -> None:
+        """Shows the line when it is due; runs in a thread of its own."""
+        while not ended.wait(min(_LOOK_SECONDS, _PATIENCE_SECONDS)):
+            with self._lock:
+                late = time.monotonic() - self._written > _PATIENCE_SECONDS
+                if late and not self._others and self._drawn is None and not ended.is_set():
+                    self._show()
+        self.hide()
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._drawn = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=Console(stderr=True, force_terminal=self._forced),
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._drawn.add_task("", total=None)
+        self._say()
+        self._drawn.start()
+
+    def _say(self) -> None:
+        with self._lock:
+            if self._drawn is not None and self._doing:
+                what, began = self._doing[-1]
+                self._drawn.tasks[0].start_time = began
+                self._drawn.update(self._drawn.task_ids[0], description=what)
+
+
+_line: _Line | None = None
+
+
+def make_room() -> None:
+    """Takes the line that says what is being done away, since something else is written."""
+    if _line is not None:
+        _line.hide()
+    elif multiprocessing.parent_process() is not None and sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")  # that of the process that started this one
+        sys.stderr.flush()
+
+
+def silence() -> contextlib.AbstractContextManager[None]:
+    """A context in which that line is not shown: a bar or a pager has the terminal."""
+    return contextlib.nullcontext() if _line is None else _line.silent()

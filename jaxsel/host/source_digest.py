@@ -14,9 +14,9 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from jaxsel.host import own_code
 
@@ -34,8 +34,10 @@ _PRESENTATION = (
 )
 
 
+T = TypeVar("T")
 _Found = tuple[str, tuple[tuple[str, str | None], ...]]
 _cache_folder: Path | None = None
+_moment: "_Look | None" = None
 
 
 _CATALOGUE = "jaxsel.catalogue"
@@ -57,27 +59,71 @@ def digests(modules: Iterable[str], without_claims: bool = True) -> dict[str, st
       without_claims: leave out the claims of papers, which state what a result should be
         and do not compute it.
     """
+    look = _moment or _Look()
     found: dict[str, str] = {}
     waiting = list(modules)
-    seen: set[tuple[str, str | None]] = set()  # most modules import the same few others
     listed = False
     while waiting:
         name = waiting.pop()
         if name in found:
             continue
         if name.startswith(_CATALOGUE) and not listed:
-            waiting += _declaring()  # it lists their files, and does not import them by name
+            waiting += look.declaring  # it lists their files, and does not import them by name
             listed = True
-        path = None if _is_excluded(name, without_claims) else file_of(name)
-        if path is None:
-            continue
-        if name.split(".")[0] not in own_code.OURS and own_code.is_library(path):
-            continue
-        found[name], imported = _read(str(path), name, path.stat().st_mtime_ns)
-        for module, attribute in set(imported) - seen:
-            seen.add((module, attribute))
-            waiting += _defining(module, attribute)
+        seen = None if _is_excluded(name, without_claims) else look.at(name)
+        if seen is not None:
+            found[name] = seen.digest
+            waiting += seen.needs - found.keys()
     return dict(sorted(found.items()))
+
+
+class _Seen(NamedTuple):
+    digest: str
+    needs: frozenset[str]  # the modules that define what it imports
+
+
+class _Look:
+    """One look at the files: each is read once, however many modules import it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen | None] = {}
+        self._homes: dict[tuple[str, str | None], list[str]] = {}
+
+    @functools.cached_property
+    def declaring(self) -> list[str]:
+        """The modules that declare mechanisms and statements."""
+        return _declaring()
+
+    def at(self, name: str) -> _Seen | None:
+        """What is seen of a module; None if it has no file, or is of a library."""
+        if name not in self._seen:
+            self._seen[name] = self._read(name)
+        return self._seen[name]
+
+    def _read(self, name: str) -> _Seen | None:
+        path = file_of(name)
+        if path is None:
+            return None
+        if name.split(".")[0] not in own_code.OURS and own_code.is_library(path):
+            return None
+        digest, imported = _read(str(path), name, path.stat().st_mtime_ns)
+        for place in set(imported) - self._homes.keys():
+            self._homes[place] = _defining(*place)
+        return _Seen(digest, frozenset(home for place in imported for home in self._homes[place]))
+
+
+@contextlib.contextmanager
+def at_one_moment() -> Iterator[None]:
+    """A context whose digests are all of the same look at the files.
+
+    It is for many digests of modules that import the same others; an edit meanwhile goes unseen.
+    """
+    global _moment
+    before, _moment = _moment, _moment or _Look()
+    try:
+        yield
+    finally:
+        _moment = before
 
 
 def digest(*things: Any) -> str:
@@ -127,6 +173,7 @@ def _declaring() -> list[str]:
     return [".".join(each) for each in parts if each[-1] != "__init__"]
 
 
+@functools.lru_cache(maxsize=4096)
 def _is_excluded(name: str, without_claims: bool) -> bool:
     shown = any(name == part or name.startswith(f"{part}.") for part in _PRESENTATION)
     return shown or (without_claims and ".claims" in name)
@@ -194,21 +241,51 @@ def reexported(path: str, changed_at: int = 0) -> dict[str, tuple[str, str]]:
 def _read(path: str, module: str, changed_at: int) -> _Found:
     """Digest of one file, and what it imports: (module, name in it or None)."""
     source = Path(path).read_bytes()
-    kept = None
-    if _cache_folder is not None:
-        # A cached entry is named by the file's contents and by the code that read it.
-        parts = (module, path.endswith("__init__.py"), sys.version, _reader())
-        made_from = hashlib.sha256(repr(parts).encode() + source).hexdigest()
-        kept = _cache_folder / f"{made_from}.json"
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            found, imported = json.loads(kept.read_text(encoding="utf-8"))
-            return found, tuple((name, attribute) for name, attribute in imported)
+    found, imported = by_contents(
+        # A kept answer is named by the file's contents and by the code that read it.
+        (module, path.endswith("__init__.py"), sys.version, _reader()),
+        source,
+        lambda: _understood(source, path, module),
+        _is_found,
+    )
+    return found, tuple((name, attribute) for name, attribute in imported)
+
+
+def _understood(source: bytes, path: str, module: str) -> _Found:
     tree = ast.parse(source)
-    text = repr(_meaning(tree)).encode()
-    found = hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
-    if kept is not None:
-        _keep(kept, found)
+    text = _meaning(tree).encode()
+    return hashlib.sha256(text).hexdigest()[:16], tuple(_imports(tree, path, module))
+
+
+def by_contents(
+    question: Any, contents: bytes, answer: Callable[[], T], fits: Callable[[Any], bool]
+) -> T:
+    """What a file says, kept between runs by its contents if there is a folder for it.
+
+    Args:
+      question: what is asked of the file, with all else that the answer depends on.
+      contents: of the file.
+      answer: finds the answer, which JSON can hold.
+      fits: whether what was kept is an answer; a damaged one is found again.
+    """
+    if _cache_folder is None:
+        return answer()
+    name = hashlib.sha256(repr(question).encode() + contents).hexdigest()
+    kept = _cache_folder / f"{name}.json"
+    with contextlib.suppress(OSError, ValueError):
+        before = json.loads(kept.read_text(encoding="utf-8"))
+        if fits(before):
+            return before
+    found = answer()
+    _keep(kept, found)
     return found
+
+
+def _is_found(kept: Any) -> bool:
+    with contextlib.suppress(TypeError, ValueError):
+        digest, imported = kept
+        return isinstance(digest, str) and all(len(each) == 2 for each in imported)
+    return False
 
 
 @functools.cache
@@ -216,7 +293,7 @@ def _reader() -> bytes:
     return Path(__file__).read_bytes()
 
 
-def _keep(path: Path, found: _Found) -> None:
+def _keep(path: Path, found: Any) -> None:
     """Writes a cache entry atomically; does nothing if the folder cannot be written."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -253,19 +330,26 @@ def imported(tree: ast.Module, path: str, module: str) -> Iterator[tuple[str, st
             yield from ((source, alias.name) for alias in node.names)
 
 
-def _meaning(node: Any) -> Any:
-    """A syntax tree as nested tuples, without positions and docstrings."""
+def _meaning(node: Any) -> str:
+    """A syntax tree as nested tuples in one text, without positions and docstrings."""
     if isinstance(node, list):
-        return tuple(_meaning(part) for part in node)
+        return _tuple(map(_meaning, node))
     if not isinstance(node, ast.AST):
-        return type(node).__name__, repr(node)
-    fields = dict(ast.iter_fields(node))
-    body = fields.get("body")
-    if isinstance(body, list) and body and _is_text(body[0]):
-        fields["body"] = body[1:]
-    # Empty fields may be absent in other versions of Python.
-    kept = [(k, _meaning(v)) for k, v in fields.items() if v is not None and v != []]
-    return type(node).__name__, *kept
+        return repr((type(node).__name__, repr(node)))
+    parts = [repr(type(node).__name__)]
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if name == "body" and isinstance(value, list) and value and _is_text(value[0]):
+            value = value[1:]
+        # Empty fields may be absent in other versions of Python.
+        if value is not None and value != []:
+            parts.append(f"({name!r}, {_meaning(value)})")
+    return _tuple(parts)
+
+
+def _tuple(parts: Iterable[str]) -> str:
+    found = list(parts)
+    return f"({found[0]},)" if len(found) == 1 else f"({', '.join(found)})"
 
 
 def _is_text(node: ast.AST) -> bool:

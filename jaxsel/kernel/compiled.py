@@ -45,9 +45,17 @@ def compilation_cache() -> None:
     """
     import jax
 
-    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    source_digest.cache_in(root / "jaxsel" / "digests")
+    digest_cache()
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
-    jax.config.update("jax_compilation_cache_dir", str(root / "jaxsel" / "compiled"))
+    jax.config.update("jax_compilation_cache_dir", str(_cache() / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def digest_cache() -> None:
+    """Caches digests of source code on disk between runs; JAX is not needed for that."""
+    source_digest.cache_in(_cache() / "digests")
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxsel"

@@ -7,6 +7,7 @@ in a ``with`` block; without one the engine runs the work itself.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,6 +17,36 @@ from jaxsel.host.errors import InputError
 from jaxsel.kernel.statistics import Statistic
 from jaxsel.kernel.tallies import Tallies, check_totals
 from jaxsel.language.base import Mechanism
+
+
+class Configuration(Mapping[str, Any]):
+    """What determines the outcome of each trial, as JSON-ready data.
+
+    The part that names the code is found when it is first asked for: without a record nobody
+    asks, and to read the sources may take longer than to run the trials.
+    """
+
+    def __init__(self, known: Mapping[str, Any], code: Callable[[], Mapping[str, Any]]) -> None:
+        self._known, self._code = known, code
+
+    @functools.cached_property
+    def _all(self) -> dict[str, Any]:
+        return {**self._known, **self._code()}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._known[key] if key in self._known else self._all[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return repr(self._all)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # another process has other code
+        return dict, (self._all,)
 
 
 class Work(NamedTuple):

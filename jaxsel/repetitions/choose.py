@@ -5,8 +5,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from scipy import optimize
-
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import Domain, nearest, number
 from jaxsel.language.signature import parameters
@@ -53,6 +51,8 @@ def _gamma_from_mean(eta: float, mean: float) -> float:
         )
     if too_large(low) > 0:
         return _NEXT_TO_ONE
+    from scipy import optimize  # imported where it is needed: it takes long, and few need it
+
     root = optimize.brentq(too_large, low, high, xtol=1e-15)
     return min(math.exp(-math.exp(root)), _NEXT_TO_ONE)  # type: ignore[arg-type]
 

@@ -1,13 +1,16 @@
 """Which trials an audit uses for what."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 from jaxsel.auditing import audit as auditing
 from jaxsel.families.noisy_max.noisy_max import noisy_max
+from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
+from jaxsel.kernel import engine
 from jaxsel.kernel.engine import Performance
 from jaxsel.kernel.tables import from_law
 from jaxsel.language.base import FiniteLaw, Mechanism, Pair, Relation
@@ -214,3 +217,20 @@ def test_a_picture_has_the_likelier_side_first_and_what_the_claim_allows(swapped
     for without in ({"guarantee": None}, {"quantity": "delta"}):
         (axes,) = found._replace(bound=bound, **without).plot().axes
         assert not any("claimed" in str(one.get_label()) for one in axes.get_lines())
+
+
+def test_an_audit_whose_tallies_nobody_keeps_reads_no_source(tmp_path, monkeypatch):
+    asked = []
+    digest = source_digest.digest
+    monkeypatch.setattr(
+        source_digest, "digest", lambda *things: asked.append(things) or digest(*things)
+    )
+    auditing.audit("noisy_max", trials=1000)
+    assert not asked
+    plain = engine.simulate("noisy_max", trials=1000)
+    kept = engine.simulate("noisy_max", trials=1000, record=tmp_path / "kept.nc")
+    assert len(asked) == 1
+    # Who asks is told, in this process and in another one.
+    assert plain.configuration["code"] == kept.configuration["code"]
+    assert plain.configuration == kept.configuration
+    assert pickle.loads(pickle.dumps(plain.configuration)) == dict(kept.configuration)

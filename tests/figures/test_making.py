@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from figures import FIGURES
 from figures.__main__ import app
 from figures.common import making
 from figures.common.figure import records_in, render
+from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
 from sims import registry
 
@@ -42,6 +44,43 @@ def test_command_line_simulates_what_is_missing_and_draws(tmp_path, monkeypatch)
     assert "up to date" in CliRunner().invoke(app, arguments).output
     del arguments[1:3]
     assert "up to date" in CliRunner().invoke(app, arguments).output
+
+
+def test_a_second_call_opens_no_record_and_imports_no_library(tmp_path):
+    arguments = ["ps22-6", "--out", str(tmp_path), "--records", str(tmp_path)]
+    code = (
+        "import sys\nfrom figures.__main__ import app\n"
+        "try: app()\nfinally: print(sorted({'jax', 'scipy', 'xarray', 'h5py', 'matplotlib'} & "
+        "set(sys.modules)))"
+    )
+
+    def call(*more: str) -> str:
+        caches = {"XDG_CACHE_HOME": str(tmp_path), "JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments, *more],
+            cwd=ROOT,
+            env=os.environ | caches,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    assert "1 of 1, done" in call("--trials", "100")
+    said = call()
+    assert "1 of 1 are up to date" in said
+    assert said.endswith("[]\n")
+    (tmp_path / "ps22-6.tuned.nc").write_bytes(b"not a record")
+    assert "the record cannot be read" in call("--trials", "100")
+
+
+def test_what_is_not_drawn_yet_is_known_before_any_code_is_read(tmp_path, monkeypatch):
+    def read(*asked):
+        raise AssertionError("the sources were read")
+
+    monkeypatch.setattr(source_digest, "digests", read)
+    place = making.Place(tmp_path, tmp_path)
+    assert {making.why_drawn(figure, place) for figure in FIGURES.values()} == {"not drawn yet"}
 
 
 def test_command_line_lists_figures():
@@ -168,6 +207,18 @@ def test_processes_share_the_figures_out(monkeypatch):
     for chain in chains:
         places = [began.index(figure.id) for figure in chain]
         assert places == sorted(places)
+
+
+def test_the_time_left_is_that_of_the_figures_and_of_this_machine():
+    def left(done: float, waiting: float, spent: float, processes: int = 1) -> str:
+        one, other = (FIGURES["ps22-6"]._replace(seconds=each) for each in (done, waiting))
+        return making.time_left([one], [other], spent, processes)
+
+    assert left(2.0, 600.0, 8.0, 2) == "about 6 min left"  # as it is said, whatever the start took
+    assert left(600.0, 600.0, 600.0) == "about 10 min left"
+    assert left(600.0, 600.0, 1200.0) == "about 19 min left"  # on a machine half as fast
+    assert left(600.0, 20.0, 600.0) == "less than a minute left"
+    assert making.time_left([FIGURES["ps22-6"]], [], 1.0, 1) == "done"
 
 
 @pytest.mark.rare

@@ -9,6 +9,7 @@ import xarray as xr
 
 from jaxsel.host import source_digest
 from jaxsel.host.errors import InputError
+from jaxsel.sweeps import files
 from sims import listing, registry
 
 
@@ -84,6 +85,51 @@ def test_a_changed_mechanism_makes_the_record_stale(tmp_path, monkeypatch):
     copy.write_text(copy.read_text() + "\nPLANTED = 1\n")
     registry.run("ps22-6", **settings)
     assert told[-1].endswith(f"is another; the code changed: {changed}")
+
+
+def test_one_look_at_the_sources_finds_what_many_find(tmp_path, monkeypatch):
+    folder = tmp_path / "planted"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "first.py").write_text("from planted.second import value\n")
+    (folder / "second.py").write_text("value = 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = ["planted.first", "planted.second", registry.SIMS["ps22-6"][0].module]
+    plain = [source_digest.digests([name]) for name in asked]
+    read = []
+    find = source_digest.file_of
+    monkeypatch.setattr(source_digest, "file_of", lambda name: read.append(name) or find(name))
+    with source_digest.at_one_moment():
+        assert [source_digest.digests([name]) for name in asked] == plain
+        assert [source_digest.digests([name]) for name in reversed(asked)] == plain[::-1]
+        (folder / "second.py").write_text("value = 3\n")
+        assert source_digest.digests(["planted.first"]) == plain[0]
+        assert read.count("planted.second") == 2  # its own file, and as what defines a name
+    now = source_digest.digests(["planted.first"])
+    assert source_digest.changed(plain[0], now) == ("planted.second",)
+    source_digest._root.cache_clear()
+
+
+def test_the_configuration_of_a_record_is_kept_by_its_contents(tmp_path, monkeypatch):
+    experiment, *_ = registry.find("ps22-6")
+    monkeypatch.setattr(source_digest, "_cache_folder", tmp_path / "kept")
+    registry.run("ps22-6", trials=100, out=tmp_path, progress=False)
+    first = experiment.configuration(tmp_path, ())
+    opened = []
+    dataset_of = files.dataset_of
+    monkeypatch.setattr(files, "dataset_of", lambda path: opened.append(path) or dataset_of(path))
+    assert experiment.configuration(tmp_path, ()) == first
+    assert not opened
+    for path in (tmp_path / "kept").iterdir():  # damaged
+        path.write_text("[1]")
+    assert experiment.configuration(tmp_path, ()) == first
+    assert len(opened) == 1
+    registry.run("ps22-6", trials=200, out=tmp_path, progress=False)
+    assert experiment.configuration(tmp_path, ())["trials"] == 200
+    experiment.path(tmp_path, ()).write_bytes(b"not a record")
+    assert experiment.configuration(tmp_path, ()) is None
+    experiment.path(tmp_path, ()).unlink()
+    assert experiment.configuration(tmp_path, ()) is None
 
 
 def test_a_record_that_cannot_be_read_is_made_again(tmp_path):

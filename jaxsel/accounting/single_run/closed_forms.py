@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from jaxsel.accounting.single_run.parameters import AnyNoise, Delta
 from jaxsel.host.errors import InputError
@@ -49,11 +49,13 @@ def _erfcx_slope(x: np.ndarray) -> np.ndarray:
 
 def _erfcx_fall(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     """erfcx(start) - erfcx(start + width), as an integral of -erfcx' where the terms cancel."""
-    start, width = np.broadcast_arrays(start, width)
-    x = start[..., None] + width[..., None] * (1.0 + _NODES) / 2.0
-    integral = 0.5 * width * np.sum(_WEIGHTS * _erfcx_slope(x), axis=-1)
-    plain = special.erfcx(start) - special.erfcx(start + width)
-    return np.where(width < 0.01, integral, plain)
+    fall = np.asarray(special.erfcx(start) - special.erfcx(start + width))
+    thin = np.broadcast_to(width < 0.01, fall.shape)
+    if np.any(thin):  # the integral costs several times as much
+        start, width = (np.broadcast_to(part, fall.shape)[thin] for part in (start, width))
+        x = start[..., None] + width[..., None] * (1.0 + _NODES) / 2.0
+        fall[thin] = 0.5 * width * np.sum(_WEIGHTS * _erfcx_slope(x), axis=-1)
+    return fall
 
 
 def gaussian_log_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> np.ndarray:
@@ -74,14 +76,29 @@ def gaussian_log_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         near = epsilon * scale - 0.5 / scale
         far = epsilon * scale + 0.5 / scale
-        # exp(epsilon) times the density at `far` is the density at `near`, so that the
-        # difference of tails is that density times a difference of Mills ratios.
-        mills = _erfcx_fall(near / math.sqrt(2), 1.0 / (scale * math.sqrt(2)))
-        tail = -0.5 * near**2 - math.log(2.0) + np.log(mills)
-        first = special.log_ndtr(-near)
-        second = epsilon + special.log_ndtr(-far)
-        body = first + np.log(-np.expm1(second - first))
-    return np.where(near > 0, tail, body)[()]
+        ahead = near > 0
+        if np.all(ahead):
+            return _log_tail(near, scale)[()]
+        if not np.any(ahead):
+            return _log_body(epsilon, near, far)[()]
+        epsilon, scale = (np.broadcast_to(part, near.shape) for part in (epsilon, scale))
+        found, behind = np.empty(near.shape), ~ahead
+        found[ahead] = _log_tail(near[ahead], scale[ahead])
+        found[behind] = _log_body(epsilon[behind], near[behind], far[behind])
+        return found
+
+
+def _log_tail(near: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    # exp(epsilon) times the density at `far` is the density at `near`, so that the difference of
+    # tails is that density times a difference of Mills ratios.
+    mills = _erfcx_fall(near / math.sqrt(2), 1.0 / (scale * math.sqrt(2)))
+    return -0.5 * near**2 - math.log(2.0) + np.log(mills)
+
+
+def _log_body(epsilon: np.ndarray, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+    first = special.log_ndtr(-near)
+    second = epsilon + special.log_ndtr(-far)
+    return first + np.log(-np.expm1(second - first))
 
 
 def gaussian_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> np.ndarray:
@@ -92,6 +109,8 @@ def gaussian_delta(epsilon: npt.ArrayLike, noise_multiplier: npt.ArrayLike) -> n
 @validated
 def gaussian_epsilon(delta: Delta, noise_multiplier: AnyNoise) -> float:
     """Smallest epsilon >= 0 at which Gaussian noise has the given delta."""
+    from scipy import optimize  # imported where it is needed: it takes long, and few need it
+
     scale = noise_multiplier
     if delta >= gaussian_total_variation(scale):
         return 0.0
@@ -118,6 +137,7 @@ def gaussian_noise_multiplier(
 
     Balle & Wang (2018), to a relative 1e-12, rounded up so that the guarantee holds.
     """
+    from scipy import optimize
 
     def excess(log_scale: float) -> float:
         found = float(gaussian_log_delta(epsilon, math.exp(log_scale)))

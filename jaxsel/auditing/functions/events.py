@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
 import scipy.special
 
 from jaxsel.auditing.event_limits import log_ratio_lower
@@ -438,6 +437,8 @@ class _Features(NamedTuple):
 
     def regression(self, given: Table, side: np.ndarray, iterations: int) -> np.ndarray:
         """Weights of the scaled columns, of the bins, and a constant; with a ridge penalty."""
+        from scipy import optimize  # imported where it is needed: it takes long
+
         scaled, bins = self._scaled(given), self._bins(given)
         flat, width, size = bins.ravel(), bins.shape[1], int(self.starts[-1])
 
@@ -458,7 +459,7 @@ class _Features(NamedTuple):
 
         start = np.zeros(width + size + 1)
         options = {"maxiter": iterations}
-        return scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+        return optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
 
     def score(self, given: Table, weights: np.ndarray) -> np.ndarray:
         """The sum that the regression fitted."""

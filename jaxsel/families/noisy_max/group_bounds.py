@@ -41,6 +41,7 @@ from jaxsel.language.signature import validated
 _LOWEST, _HIGHEST, _PANEL, _POINTS = -12.0, 38.0, 0.5, 16
 _FARTHEST = 34.0  # the largest lead at which probabilities do not underflow
 _UNDERFLOW = 745.0
+_CERTAIN = 12.0  # noise is below it except with probability 1e-33
 _LARGEST_SHIFT = 20.0
 # Leads of the group, in standard deviations, that are searched for the worst.
 _LEADS = (-20.0, 8.0)
@@ -85,9 +86,10 @@ def group_win_probability(first: Candidates, second: Candidates, lead: npt.Array
     flat = lead.ravel()
     found = np.empty(flat.size)
     for i in range(0, flat.size, 256):
-        part = flat[i : i + 256, None]
-        terms = np.exp(log_density + second * special.log_ndtr(x + part))
-        found[i : i + 256] = terms @ weights
+        levels = x + flat[i : i + 256, None]
+        below, uncertain = np.zeros_like(levels), levels < _CERTAIN
+        below[uncertain] = special.log_ndtr(levels[uncertain])
+        found[i : i + 256] = np.exp(log_density + second * below) @ weights
     return found.reshape(lead.shape)[()]
 
 

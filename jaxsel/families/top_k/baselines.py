@@ -11,7 +11,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_renyi
 from jaxsel.families.top_k import parameters
@@ -106,6 +105,8 @@ def _composed(epsilon: float, times: int, slack: float) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy import optimize  # imported where it is needed: it takes long, and few need it
+
     found = optimize.root_scalar(
         function, bracket=(low, high), method="brentq", xtol=1e-300, rtol=1e-14
     )

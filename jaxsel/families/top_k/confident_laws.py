@@ -10,7 +10,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
 
 from jaxsel.accounting.numerics.quadrature import drawn_together, panels
 from jaxsel.families.top_k.baselines import advanced_composition_share
@@ -216,6 +215,8 @@ def _least_lead(failing, beta: float, high: float) -> float:
         high *= 2.0
     if failing(0.0) <= beta:
         return 0.0
+    from scipy import optimize  # imported where it is needed: it takes long, and few need it
+
     found = optimize.root_scalar(lambda x: failing(x) - beta, bracket=(0.0, high))
     return float(found.root)
 

@@ -7,6 +7,7 @@ so the merger with the largest hockey-stick divergence at one epsilon is the lon
 through a grid of such states.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,49 +49,55 @@ class Merger(NamedTuple):
 
 
 class Interpolated:
-    """Tuned masses by interpolation: a search needs a million of them, to four digits.
-
-    Args:
-      repetitions: law of K.
-    """
+    """Tuned masses by interpolation: a search needs a million of them, to four digits."""
 
     def __init__(self, repetitions: Repetitions) -> None:
         small = np.concatenate([[0.0], np.geomspace(1e-290, 1e-22, 400)])
         near = np.geomspace(1e-22, 0.5, 6000)
         u = np.unique(np.concatenate([small, near, 1.0 - np.geomspace(1e-16, 0.5, 4000)]))
-        self._u = u = np.append(u, 1.0)
+        u = np.append(u, 1.0)
         with np.errstate(divide="ignore"):
             self._log_u = np.maximum(np.log(u), -680.0)
         self._slope = np.maximum(repetitions.log_pgf_derivative_tail(u), -800.0)
-        self._gap = repetitions.pgf_gap(u)
-        rest = repetitions.pgf_tail(u)
-        self._rest = np.maximum(rest - repetitions.probability_zero, 0.0)
+        gap, rest = repetitions.pgf_gap(u), repetitions.pgf_tail(u)
+        rest = np.maximum(rest - repetitions.probability_zero, 0.0)
+        self._u = u
+        self._tables = [(table, np.diff(table) / np.diff(u)) for table in (gap, rest)]
 
-    def ends(self, better: np.ndarray) -> np.ndarray:
-        """1 - f(1 - better) and f(1 - better) - f(0), along a new first axis."""
-        return np.stack([np.interp(better, self._u, each) for each in (self._gap, self._rest)])
+    def between(self, before: np.ndarray, after: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """f(1 - before) - f(1 - after), where mass = after - before."""
+        return self._masses(before, after, mass, self._ends(before), self._ends(after))
 
-    def masses(
+    def along(self, edges: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The same between successive rows of edges: each of them is looked up once."""
+        ends = self._ends(edges)
+        before, after = ([end[part] for end in ends] for part in (slice(-1), slice(1, None)))
+        return self._masses(edges[:-1], edges[1:], mass, before, after)
+
+    def _ends(self, at: np.ndarray) -> list[np.ndarray]:
+        """1 - f(1 - at) and f(1 - at) - f(0), as np.interp has them, by one search for both."""
+        place = np.minimum(np.searchsorted(self._u, at, side="right") - 1, self._u.size - 2)
+        beyond = at - self._u[place]
+        return [rise[place] * beyond + table[place] for table, rise in self._tables]
+
+    def _masses(
         self,
         before: np.ndarray,
         after: np.ndarray,
         mass: np.ndarray,
-        ends: tuple[np.ndarray, np.ndarray],
+        ends_before: Sequence[np.ndarray],
+        ends_after: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """f(1 - before) - f(1 - after), where mass = after - before.
-
-        Args:
-          before, after, mass: of one shape.
-          ends: ``ends(before)`` and ``ends(after)``.
-        """
-        with np.errstate(divide="ignore"):
-            middle = np.maximum(np.log((before + after) / 2.0), -680.0)
-        mean = mass * np.exp(np.interp(middle, self._log_u, self._slope))
-        (gap_before, left), (gap_after, left_after) = ends
+        (gap_before, left), (gap_after, left_after) = ends_before, ends_after
         near = gap_after < left
-        exact = np.where(near, gap_after - gap_before, left - left_after)
-        least = np.where(near, gap_after, left)
-        return np.where(exact > 0.02 * least, exact, mean)
+        found = np.where(near, gap_after - gap_before, left - left_after)
+        # Where these cancel, the mass times the slope in the middle.
+        rough = ~(found > 0.02 * np.where(near, gap_after, left))
+        with np.errstate(divide="ignore"):
+            middle = np.log((before + after)[rough] / 2.0)
+        slope = np.interp(np.maximum(middle, -680.0), self._log_u, self._slope)
+        found[rough] = np.broadcast_to(mass, found.shape)[rough] * np.exp(slope)
+        return found
 
 
 def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions) -> MergingGrid:
@@ -106,14 +113,12 @@ def merging_grid(first: np.ndarray, second: np.ndarray, repetitions: Repetitions
     for masses in (first, second):
         front = np.concatenate([[0.0], np.cumsum(masses)])
         back = np.concatenate([[0.0], np.cumsum(masses[::-1])])
-        taken = np.minimum(front[:, None] + back[None, :], 1.0)
-        ends = law.ends(taken)
-        for found, at, of, mass in (
-            (above, taken, ends, masses),
-            (below, taken.T, ends.transpose(0, 2, 1), masses[::-1]),
+        for found, here, there, mass in (
+            (above, front, back, masses),
+            (below, back, front, masses[::-1]),
         ):
-            sides = of[:, :-1], of[:, 1:]
-            found.append(law.masses(at[:-1], at[1:], mass[:, None], sides))
+            edges = np.minimum(here[:, None] + there[None, :], 1.0)
+            found.append(law.along(edges, mass[:, None]))
     return MergingGrid(np.stack(above), np.stack(below))
 
 

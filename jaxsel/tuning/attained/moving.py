@@ -24,11 +24,10 @@ class _Search:
 
     def _gain(self, start: list[np.ndarray], order: np.ndarray, factor: float) -> np.ndarray:
         """Contributions of outcomes to the divergence, given the mass ``start`` of better ones."""
-        tuned = []
-        for at, side in zip(start, self.sides, strict=True):
-            after = np.minimum(at + side[order], 1.0)
-            ends = self.law.ends(at), self.law.ends(after)
-            tuned.append(self.law.masses(at, after, side[order], ends))
+        tuned = [
+            self.law.between(at, np.minimum(at + side[order], 1.0), side[order])
+            for at, side in zip(start, self.sides, strict=True)
+        ]
         return np.maximum(tuned[0] - factor * tuned[1], 0.0)
 
     def changes(self, order: np.ndarray, factor: float) -> np.ndarray:

@@ -152,7 +152,7 @@ def optimal(
       runs_95: number of runs that 95 searches of 100 do not exceed.
       most: largest number of runs of any search; 10,000 if neither this nor runs is given.
       winner: what is asked of it, as in ``jaxsel.plan``: "good=0.05,chance=0.9".
-      progress: whether to show a bar after two seconds; None: on a terminal.
+      progress: whether to show a bar after 1.5 seconds; None: on a terminal.
 
     Raises:
       InputError: for wishes that no law of K meets, with the nearest feasible ones, or for a
