@@ -249,13 +249,13 @@ def test_a_step_of_dp_sgd_is_that_of_dp_accounting(noise, rate):
     """Masses at each loss, of both directions; theirs come from a loop over losses."""
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-    from jaxsel.accounting.single_run.events import _sampled_gaussian
+    from jaxsel.accounting.single_run.events import sampled_gaussian
     from jaxsel.accounting.single_run.loss_distributions import INTERVAL
 
     theirs = from_gaussian_mechanism(
         noise, sampling_prob=rate, value_discretization_interval=INTERVAL
     )
-    ours = _sampled_gaussian(noise, rate)
+    ours = sampled_gaussian(noise, rate)
     for one, other in ((ours._pmf_remove, theirs._pmf_remove), (ours._pmf_add, theirs._pmf_add)):
         one, other = one.to_dense_pmf(), other.to_dense_pmf()
         assert one._lower_loss == other._lower_loss
