@@ -93,7 +93,7 @@ def _within(masses: np.ndarray, times: int, truncated: float) -> tuple[int, int]
 
 
 def self_composed(pmf: "PLDPmf", times: int, truncated: float = TRUNCATED) -> "PLDPmf":
-    """``pmf.self_compose(times, truncated)`` of dp-accounting, in a quarter of the time.
+    """``pmf.self_compose(times, truncated)`` of dp-accounting, in a third of the time.
 
     Args:
       pmf: probabilities of privacy losses, a pessimistic estimate.
@@ -107,9 +107,10 @@ def self_composed(pmf: "PLDPmf", times: int, truncated: float = TRUNCATED) -> "P
     masses = np.maximum(np.asarray(pmf._probs, dtype=np.float64), 0.0)
     low, high = _within(masses, times, truncated)
     size = high - low + 1
-    points = fft.next_fast_len(max(size, masses.size), real=True)
-    # The transform is periodic: what is cut off is added to what is kept.
-    whole = fft.irfft(fft.rfft(masses, points) ** times, points)
+    points = fft.next_fast_len(max(size, masses.size))
+    # The transform is periodic: what is cut off is added to what is kept. It is complex, as there,
+    # so that not a digit differs.
+    whole = np.real(fft.ifft(fft.fft(masses, points) ** times))
     infinite = truncated - math.expm1(times * math.log1p(-pmf._infinity_mass))
     return DensePLDPmf(
         pmf._discretization,
