@@ -6,15 +6,12 @@ dominates, and composition on the lattice is a convolution.
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy import fft
 
 from jaxsel.accounting.single_run.dominating import DominatingPair
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.pld_pmf import PLDPmf
 
 _LATTICE = 2**14  # steps over the losses
 _FEW = 2**12  # up to this many points are convolved directly, without Fourier transforms
@@ -92,11 +89,11 @@ def _within(masses: np.ndarray, times: int, truncated: float) -> tuple[int, int]
     return low, high
 
 
-def self_composed(pmf: "PLDPmf", times: int, truncated: float = TRUNCATED) -> "PLDPmf":
+def self_composed(pmf: Any, times: int, truncated: float = TRUNCATED) -> Any:
     """``pmf.self_compose(times, truncated)`` of dp-accounting, in a third of the time.
 
     Args:
-      pmf: probabilities of privacy losses, a pessimistic estimate.
+      pmf: dp-accounting's probabilities of privacy losses, a pessimistic estimate.
       times: how often it is composed.
       truncated: mass of both tails that is moved to an infinite loss; > 0.
     """
@@ -110,7 +107,8 @@ def self_composed(pmf: "PLDPmf", times: int, truncated: float = TRUNCATED) -> "P
     points = fft.next_fast_len(max(size, masses.size))
     # The transform is periodic: what is cut off is added to what is kept. It is complex, as there,
     # so that not a digit differs.
-    whole = np.real(fft.ifft(fft.fft(masses, points) ** times))
+    transformed = np.asarray(fft.fft(masses, points))
+    whole = np.real(np.asarray(fft.ifft(transformed**times)))
     infinite = truncated - math.expm1(times * math.log1p(-pmf._infinity_mass))
     return DensePLDPmf(
         pmf._discretization,
