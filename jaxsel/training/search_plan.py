@@ -11,14 +11,12 @@ Candidates with other noise multipliers or batch sizes take as many steps as the
 stays below two thresholds (Koskela, Redberg & Wang 2024, Section 6.2 and Corollary 6.2).
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from jaxsel.accounting.single_run import curves
 from jaxsel.accounting.single_run.events import dp_sgd
@@ -31,12 +29,12 @@ from jaxsel.tuning.accountant import proven_epsilons
 from jaxsel.tuning.base_forms import dominating
 from jaxsel.tuning.bounds.heterogeneous import candidate_thresholds, largest_steps
 from jaxsel.tuning.parameters import ProperDelta
+from jaxsel.tuning.planning.base_family import BaseFamily, least_noise
 
 _VALIDATION_SHARE = 0.2
-_LEAST_SCORE_NOISE, _MOST_SCORE_NOISE = 0.3, 1e5
+_LEAST_SCORE_NOISE = 0.3
 _MOST_RUNS = 1e4
 _POSITIVE = positive()
-_NOISE_TOLERANCE = 1e-3  # tolerance of the search for the logarithm of the noise
 
 
 class Candidate(NamedTuple):
@@ -124,31 +122,21 @@ def _steps(epochs: float, examples: int, batch_size: float) -> int:
 def _score_noise(repetitions: Repetitions, delta: float, target: float) -> float:
     """Least noise on a count whose tuned epsilon is at most ``target``."""
 
-    @functools.cache
-    def cost(log_noise: float) -> float:
-        base = curves.discrete_gaussian(math.exp(log_noise))
+    def cost(base: curves.BaseGuarantee) -> float:
         return proven_epsilons(base, repetitions, delta)[0].epsilon
 
-    low = high = math.log(_LEAST_SCORE_NOISE)
-    while cost(high) > target:
-        low, high = high, high + math.log(4.0)
-        if high > math.log(_MOST_SCORE_NOISE):
-            raise InputError(
-                f"no noise on the validation score keeps epsilon below {target:g} at "
-                f"delta = {delta:g}; take a larger delta or fewer repetitions"
-            )
-    if low == high:
-        return math.exp(low)
-
-    def excess(log_noise: float) -> float:
-        return min(math.log(max(cost(log_noise) / target, 0.1)), 2.0)
-
-    # The root is approximate, so it is moved until the cost is at most the target.
-    tolerance = _NOISE_TOLERANCE / 4.0
-    found = float(optimize.brentq(excess, low, high, xtol=tolerance))  # type: ignore
-    while cost(found) > target:
-        found += _NOISE_TOLERANCE / 2.0
-    return math.exp(found)
+    least = curves.discrete_gaussian(_LEAST_SCORE_NOISE)
+    if cost(least) <= target:
+        return _LEAST_SCORE_NOISE
+    known = {_LEAST_SCORE_NOISE: least}
+    family = BaseFamily("discrete_gaussian:sensitivity=1", "sigma", True, known)
+    try:
+        return least_noise(family, cost, target)
+    except InputError:
+        raise InputError(
+            f"no noise on the validation score keeps epsilon below {target:g} at "
+            f"delta = {delta:g}; take a larger delta or fewer repetitions"
+        ) from None
 
 
 @validated

@@ -249,13 +249,13 @@ def test_a_step_of_dp_sgd_is_that_of_dp_accounting(noise, rate):
     """Masses at each loss, of both directions; theirs come from a loop over losses."""
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-    from jaxsel.accounting.single_run.events import _sampled_gaussian
+    from jaxsel.accounting.single_run.events import sampled_gaussian
     from jaxsel.accounting.single_run.loss_distributions import INTERVAL
 
     theirs = from_gaussian_mechanism(
         noise, sampling_prob=rate, value_discretization_interval=INTERVAL
     )
-    ours = _sampled_gaussian(noise, rate)
+    ours = sampled_gaussian(noise, rate)
     for one, other in ((ours._pmf_remove, theirs._pmf_remove), (ours._pmf_add, theirs._pmf_add)):
         one, other = one.to_dense_pmf(), other.to_dense_pmf()
         assert one._lower_loss == other._lower_loss
@@ -270,3 +270,21 @@ def test_a_step_of_dp_sgd_is_that_of_dp_accounting(noise, rate):
         rtol=1e-9,
         atol=1e-15,
     )
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"),
+    [(1.1, 0.02, 200), (0.8, 0.1, 50), (2.0, 0.01, 1000), (1.0, 1.0, 3), (30.0, 1e-3, 5)],
+)
+def test_steps_are_composed_as_by_dp_accounting_to_the_last_digit(noise, rate, steps):
+    from jaxsel.accounting.single_run.events import sampled_gaussian
+    from jaxsel.accounting.single_run.loss_distributions import many_times
+
+    one = sampled_gaussian(noise, rate)
+    found, theirs = many_times(one, steps), one.self_compose(steps)
+    assert found._symmetric == theirs._symmetric
+    for mine, other in ((found._pmf_remove, theirs._pmf_remove), (found._pmf_add, theirs._pmf_add)):
+        mine, other = mine.to_dense_pmf(), other.to_dense_pmf()
+        assert mine._lower_loss == other._lower_loss
+        assert mine._infinity_mass == other._infinity_mass
+        np.testing.assert_array_equal(mine._probs, other._probs)

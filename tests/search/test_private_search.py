@@ -425,7 +425,8 @@ import jaxsel
 
 search = jaxsel.PrivateSearch(
     list(range(1000)), base="pure:epsilon=0.5", repetitions="point_mass:count=6",
-    score=jaxsel.scores.public(), storage=sys.argv[1], declared="randomness=run.seed")
+    score=jaxsel.scores.public(), storage=sys.argv[1], declared="randomness=run.seed",
+    delta=1e-12)  # at which its cost is quick to prove
 for number, run in enumerate(search):
     if number == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,11 @@ import numpy as np
 
 from jaxsel.accounting.single_run.conversions import RenyiCurve, renyi_to_epsilon
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_renyi, gaussian
-from jaxsel.accounting.single_run.loss_distributions import INTERVAL, from_loss_distribution
+from jaxsel.accounting.single_run.loss_distributions import (
+    INTERVAL,
+    from_loss_distribution,
+    many_times,
+)
 from jaxsel.accounting.single_run.parameters import (
     MOST_STEPS,
     SamplingProbability,
@@ -27,11 +31,13 @@ from jaxsel.language.signature import validated
 
 if TYPE_CHECKING:
     import dp_accounting
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 __all__ = ["dp_sgd", "dp_sgd_phases", "from_event", "renyi_from_orders"]
 
 # Largest estimated sizes of the discretised losses of one step and of all: seconds, 2 GiB.
 _MOST_OF_ONE, _MOST_OF_ALL = 2**20, 2**23
+_FEW_ORDERS = (2.0, 4.0, 8.0, 16.0)
 _NEGLIGIBLE = 1e-15  # the delta at which dp-accounting truncates losses
 _BEYOND, _TELLS_ALL = 1e300, 1.0 - 1e-9  # an epsilon above all losses; its largest delta
 
@@ -86,7 +92,7 @@ def from_event(
         event is not private, or there is no such relation.
     """
     import dp_accounting
-    from dp_accounting import pld
+    from dp_accounting import pld, rdp
 
     neighbours = _relation(relation)
     accountant = pld.PLDAccountant(neighbours, INTERVAL)
@@ -98,10 +104,8 @@ def from_event(
         ) from None
     if accountant.get_delta(_BEYOND) >= _TELLS_ALL:
         raise InputError(f"{event} is not private: it has a step without noise")
-    try:
-        renyi = _moments(event, neighbours)
-    except dp_accounting.UnsupportedEventError:
-        renyi = None
+    knows = rdp.RdpAccountant(neighboring_relation=neighbours).supports(event)
+    renyi = _moments_when_asked(event, neighbours) if knows else None
     return from_loss_distribution(
         accountant._pld, relation=neighbours, name=name or str(event), renyi=renyi
     )
@@ -115,8 +119,8 @@ def _relation(relation: object) -> Any:
     return dp_accounting.NeighboringRelation[name.upper()]
 
 
-def _moments(event: Any, relation: Any) -> RenyiCurve:
-    """The Renyi curve of an event by dp-accounting's RdpAccountant."""
+def _moments(event: Any, relation: Any, orders: Sequence[float] | None = None) -> RenyiCurve:
+    """The Renyi curve of an event by dp-accounting's RdpAccountant, at its orders or at these."""
     from absl import logging
     from dp_accounting import rdp
 
@@ -124,10 +128,17 @@ def _moments(event: Any, relation: Any) -> RenyiCurve:
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
-        moments = rdp.RdpAccountant(neighboring_relation=relation).compose(event)
+        moments = rdp.RdpAccountant(orders, relation).compose(event)
     finally:
         logging.set_verbosity(verbosity)
     return renyi_from_orders(moments.orders.tolist(), moments.rdp.tolist())
+
+
+def _moments_when_asked(event: Any, relation: Any) -> RenyiCurve:
+    """As ``_moments``; the orders take as long as the privacy loss distribution, and most
+    questions ask for no Renyi divergence."""
+    known = functools.cache(lambda: _moments(event, relation))
+    return lambda order: known()(order)
 
 
 def _too_large(noise_multiplier: float, renyi: RenyiCurve) -> bool:
@@ -191,25 +202,26 @@ def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "
     from dp_accounting.pld import privacy_loss_distribution
 
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-    renyi = _moments(
-        dp_accounting.ComposedDpEvent(
-            [
-                dp_accounting.SelfComposedDpEvent(
-                    dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)),
-                    steps,
-                )
-                for noise, rate, steps in phases
-            ]
-        ),
-        relation,
+    event = dp_accounting.ComposedDpEvent(
+        [
+            dp_accounting.SelfComposedDpEvent(
+                dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)),
+                steps,
+            )
+            for noise, rate, steps in phases
+        ]
     )
+    renyi = _moments_when_asked(event, relation)
     least = min(noise for noise, _, _ in phases)
-    if sum(steps for _, _, steps in phases) > MOST_STEPS or _too_large(least, renyi):
+    # What some orders say is enough, unless it is too large: all orders never say more.
+    if sum(steps for _, _, steps in phases) > MOST_STEPS or (
+        _too_large(least, _moments(event, relation, _FEW_ORDERS)) and _too_large(least, renyi)
+    ):
         return from_renyi(name, renyi)._replace(relation=ADD_OR_REMOVE_ONE)
     # As dp-accounting's accountant composes them, which cuts tails off.
     found = privacy_loss_distribution.identity(INTERVAL)
     for noise, rate, steps in phases:
-        found = found.compose(_sampled_gaussian(noise, rate).self_compose(steps))
+        found = found.compose(many_times(sampled_gaussian(noise, rate), steps))
     if found.get_delta_for_epsilon(_BEYOND) >= _TELLS_ALL:
         raise InputError(f"{name} is not private: it has hardly any noise")
     return from_loss_distribution(found, relation=relation, name=name, renyi=renyi)._replace(
@@ -220,11 +232,18 @@ def dp_sgd_phases(phases: tuple[tuple[float, float, int], ...], *, name: str = "
     )
 
 
-def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
+def sampled_gaussian(
+    noise_multiplier: float, rate: float, interval: float = INTERVAL
+) -> "PrivacyLossDistribution":
     """The privacy loss distribution of one step of DP-SGD.
 
     Identical to dp-accounting's ``from_gaussian_mechanism``, which computes the noise at
     each loss in a Python loop and takes seconds if there are many losses.
+
+    Args:
+      noise_multiplier: standard deviation of the noise over the clipping norm.
+      rate: the sampling probability.
+      interval: of the discretised privacy loss.
     """
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -235,16 +254,40 @@ def _sampled_gaussian(noise_multiplier: float, rate: float) -> Any:
         ends = loss.connect_dots_bounds()
         assert ends.epsilon_lower is not None
         assert ends.epsilon_upper is not None
-        low = math.floor(ends.epsilon_lower / INTERVAL)
-        high = math.ceil(ends.epsilon_upper / INTERVAL)
+        low = math.floor(ends.epsilon_lower / interval)
+        high = math.ceil(ends.epsilon_upper / interval)
         deltas = _sampled_gaussian_deltas(
-            loss, np.arange(low, high + 1) * INTERVAL, adjacency is AdjacencyType.REMOVE
+            loss, np.arange(low, high + 1) * interval, adjacency is AdjacencyType.REMOVE
         )
-        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(INTERVAL, low, high, deltas)
+        if deltas.size <= pld_pmf._MAX_PMF_SPARSE_SIZE:
+            return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+                interval, low, high, deltas
+            )
+        # The same masses as an array, not by way of a dictionary.
+        assert np.all(np.diff(deltas) <= pld_pmf._DELTA_DIFF_TOLERANCE)
+        deltas = np.minimum.accumulate(deltas)
+        masses = _masses_of_dots(deltas, interval)
+        return pld_pmf.DensePLDPmf(interval, low, masses, float(deltas[-1]), True)
 
     if rate == 1.0:
         return PrivacyLossDistribution(one(AdjacencyType.REMOVE))
     return PrivacyLossDistribution(one(AdjacencyType.REMOVE), one(AdjacencyType.ADD))
+
+
+def _masses_of_dots(deltas: np.ndarray, interval: float) -> np.ndarray:
+    """Masses at losses an interval apart that connect the dots of a profile, but for infinity.
+
+    Doroshenko et al. 2022, Algorithm 1.
+
+    Args:
+      deltas: Float["losses"], at these losses, not increasing.
+      interval: between two losses.
+    """
+    rise, step = np.diff(deltas), math.expm1(interval)
+    first = 1.0 - deltas[0] + rise[0] / step
+    between = (rise[1:] - rise[:-1] * math.exp(interval)) / step
+    last = rise[-1] / math.expm1(-interval)
+    return np.maximum(0.0, np.concatenate([[first], between, [last]]))
 
 
 def _sampled_gaussian_deltas(loss: Any, epsilon: np.ndarray, removes: bool) -> np.ndarray:

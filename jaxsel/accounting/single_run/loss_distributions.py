@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxsel.accounting.single_run.composing import on_lattice
+from jaxsel.accounting.single_run.composing import on_lattice, self_composed
 from jaxsel.accounting.single_run.conversions import RenyiCurve
 from jaxsel.accounting.single_run.curves import BaseGuarantee, from_profile
 from jaxsel.accounting.single_run.dominating import DominatingPair
@@ -102,6 +102,14 @@ def _loss_distribution(
     return PrivacyLossDistribution(*(_probabilities(pair, interval) for pair in pairs))
 
 
+def many_times(one: "PrivacyLossDistribution", times: int) -> "PrivacyLossDistribution":
+    """A privacy loss distribution, composed ``times`` times with itself; its tails are cut off."""
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    sides = (one._pmf_remove,) if one._symmetric else (one._pmf_remove, one._pmf_add)
+    return PrivacyLossDistribution(*(self_composed(side, times) for side in sides))
+
+
 def _rounded_up(pmf: Any, releases: int, size: float) -> Any:
     """Adds a bound on the error of Fourier transforms to the mass at infinite loss.
 
@@ -154,7 +162,7 @@ def composed_distribution(
         return PrivacyLossDistribution(DensePLDPmf(interval, 0, np.zeros(1), 1.0, True))
     found = None
     for one, (_, times) in zip(ones, parts, strict=True):
-        many = one if times == 1 else one.self_compose(times)
+        many = one if times == 1 else many_times(one, times)
         found = many if found is None else found.compose(many)
     if found is None:
         raise InputError("nothing is released; give at least one release")

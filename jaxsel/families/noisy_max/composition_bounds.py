@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from jaxsel.accounting.single_run.closed_forms import gaussian_log_delta
+from jaxsel.accounting.single_run.composing import self_composed
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import pair_from_points
 from jaxsel.families.noisy_max.laws import noisy_max_shift
@@ -33,7 +34,6 @@ _MAX_TYPES = 2_000_000  # rows of ``_Types``
 _KNOTS = 4000  # points at which one round's profile is taken, in each direction
 _FLOOR = 1e-30  # the delta at which these points end
 _FARTHEST = 500.0  # the largest epsilon searched
-_TRUNCATED = 1e-15  # tail mass that the composition may move to an infinite loss
 
 
 # --- Theorem 3.3 ----------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _composed_pmf(one_round: BaseGuarantee, compositions: int) -> Any:
     masses = dict(zip(places.tolist(), pair.first[finite].tolist(), strict=True))
     infinite = float(np.sum(pair.first[pair.loss == np.inf]))
     one = pld_pmf.create_pmf(masses, step, infinite, True).to_dense_pmf()
-    return one.self_compose(compositions, _TRUNCATED) if compositions > 1 else one
+    return self_composed(one, compositions) if compositions > 1 else one
 
 
 @validated

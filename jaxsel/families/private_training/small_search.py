@@ -20,9 +20,13 @@ RIGHT = 3  # validation images that every network classifies correctly, where sc
 KINDS = ("canary", "nobody", "right", "wrong")
 
 
-@functools.cache
 def plan(delta: float = DELTA) -> SearchPlan:
     """The plan of the small search, with 24 training and 6 validation images."""
+    return _plan(delta)  # cached whether or not delta is given
+
+
+@functools.cache
+def _plan(delta: float) -> SearchPlan:
     return plan_search(
         examples=30,
         rates=(0.5, 0.8),

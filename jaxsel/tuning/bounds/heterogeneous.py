@@ -19,6 +19,8 @@ from jaxsel.accounting.single_run.closed_forms import (
     gaussian_noise_multiplier,
 )
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, ApproximateGuarantee
+from jaxsel.accounting.single_run.events import sampled_gaussian
+from jaxsel.accounting.single_run.loss_distributions import many_times
 from jaxsel.accounting.single_run.parameters import MOST_STEPS
 from jaxsel.host.errors import InputError
 from jaxsel.language.domains import number
@@ -30,7 +32,6 @@ from jaxsel.tuning.parameters import PositiveEpsilon, SamplingProbability, Steps
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Its inverse is about the size of a table.
 Interval = Annotated[float, number("of the discretised privacy loss", at_least=1e-6, below=0.1)]
@@ -89,17 +90,6 @@ def candidate_thresholds(
     return CandidateThresholds(scale, first, second, ApproximateGuarantee(tuned, delta))
 
 
-def _one_step(
-    sampling_probability: float, noise_multiplier: float, interval: float
-) -> "PrivacyLossDistribution":
-    # Imported late: it takes a second, and is rarely used.
-    from dp_accounting.pld import privacy_loss_distribution
-
-    return privacy_loss_distribution.from_gaussian_mechanism(
-        noise_multiplier, value_discretization_interval=interval, sampling_prob=sampling_probability
-    )
-
-
 def _direction(distribution: "PLDPmf") -> Profile:
     """delta(epsilon) of one direction, exact for the discretised losses."""
     # With grid losses l_i, step h and S_i = sum over j > i of p_j e^(l_i - l_j),
@@ -155,7 +145,8 @@ def subsampled_gaussian_profile(
       real epsilon -> delta, element by element, fast on large arrays.
     """
     try:
-        loss = _one_step(sampling_probability, noise_multiplier, interval).self_compose(steps)
+        one_step = sampled_gaussian(noise_multiplier, sampling_probability, interval)
+        loss = many_times(one_step, steps)
         remove = _direction(loss._pmf_remove)
         add = remove if loss._symmetric else _direction(loss._pmf_add)
     except MemoryError:
@@ -195,12 +186,12 @@ def largest_steps(
     Raises:
       InputError: if more than some 2^20 steps are allowed.
     """
-    one_step = _one_step(sampling_probability, noise_multiplier, interval)
+    one_step = sampled_gaussian(noise_multiplier, sampling_probability, interval)
 
     def allowed(steps: int) -> bool:
         if steps == 0:
             return True
-        loss = one_step.self_compose(steps)
+        loss = many_times(one_step, steps)
         return all(
             float(loss.get_delta_for_epsilon(epsilon)) <= delta
             for epsilon, delta in (thresholds.second, thresholds.first)

@@ -23,6 +23,12 @@ def small(*, delta: Delta = 1e-2) -> float:
 
     Returns the epsilon that the small search states at delta.
     """
+    return _stated_by_small(delta)
+
+
+@functools.cache
+def _stated_by_small(delta: float) -> float:
+    """Cached, since the check asks for it once for each kind of evidence."""
     from jaxsel.families.private_training.small_search import plan
 
     return _stated(plan(delta=delta))
