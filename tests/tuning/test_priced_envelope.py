@@ -528,11 +528,7 @@ def random_search(generator):
             ]
         )
     )
-    return (
-        noise,
-        law,
-        lambda: priced.priced_directions(curves.gaussian(noise), parse(law)),
-    )
+    return (noise, law, lambda: priced.priced_directions(curves.gaussian(noise), parse(law)))
 
 
 @pytest.mark.parametrize("seed", range(5))
