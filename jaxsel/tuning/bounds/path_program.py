@@ -26,7 +26,7 @@ from jaxsel.tuning.bounds.path_mesh import PathMesh, gradients
 _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond all knots
 # The certificate proves whatever price it is given, and the program's value is some ten times
 # nearer to the least one than the gap is.
-_GAP = 3e-2  # relative gap between the program and its dual
+_GAP = 1e-2  # relative gap between the program and its dual
 _LEAST_WEIGHT = 1e-6  # of a price's value in the cost, relative to the start's cost / E[K]
 _DENSE = 0.75  # fraction of the knots in between
 # Barycentric, the corners first: `_PathConstraints` takes the first three for W_u' <= slope, which
