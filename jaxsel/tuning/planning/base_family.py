@@ -118,7 +118,11 @@ def least_noise(
         high = min((x for x, v in places.items() if found[v] <= 0.0), default=math.inf)
         return low, high
 
-    _try_known(family, sign, excess)
+    if attack is None:
+        _try_known(family, sign, excess)
+    else:
+        # A cost takes longer than a base here: the last one is near, and enough to begin with.
+        excess(next(reversed(family.known), 1.0))
     for _ in range(100):
         low, high = ends()
         if high - low <= _CLOSE:
