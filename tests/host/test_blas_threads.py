@@ -217,7 +217,7 @@ def test_the_work_is_done_with_one_thread(before, monkeypatch):
     def watched(self, epsilon, grid):
         seen.append(all_one())
 
-    monkeypatch.setattr(priced_envelope.PricedDirection, "_proposed", watched)
+    monkeypatch.setattr(priced_envelope.PricedDirection, "_solved", watched)
     jaxsel.account(BASE, LAW, delta=0.05, attain=False)
     assert seen
     assert all(seen)
