@@ -15,7 +15,6 @@ from sims.cells import cells
 
 TITLE = "Lantz, Boyd & Page 2015: the subsampled exponential mechanism"
 TRIALS = 1_000_000
-SECONDS = 9
 SCORES = "0,-1,-2,-3,-4,-5"
 
 
