@@ -183,12 +183,17 @@ def test_runs_side_by_side_are_the_same_runs(plan, images, tmp_path, saved_at_ev
     assert resumed.candidate == alone.candidate
     # Products of other shapes round differently; a label may flip.
     assert abs(resumed.score - alone.score) <= 1.0
-    assert set(by_one) == set(by_two)
+    # Without a kill they end side by side, too.
+    by_three, sizes = {}, []
+    searched(plan, images, chosen, together=3, progress=sizes.append, told=by_three)
+    assert sizes[-1] > 1
     assert len(by_one) == 3
-    for run, (right, params) in by_one.items():
-        assert abs(by_two[run][0] - right) <= 1
-        for ours, theirs in zip(params, by_two[run][1], strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    for others in (by_two, by_three):
+        assert set(by_one) == set(others)
+        for run, (right, params) in by_one.items():
+            assert abs(others[run][0] - right) <= 1
+            for ours, theirs in zip(params, others[run][1], strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=1e-5)
     with pytest.raises(InputError, match="together"):
         searched(plan, images, chosen, together=0)
 
