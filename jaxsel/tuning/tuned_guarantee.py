@@ -88,7 +88,7 @@ def tuned_profiles(
     Args:
       base: guarantee of one run.
       repetitions: law of K, which stays secret.
-      resolution: of the priced envelope, which takes ten seconds unless it is coarse.
+      resolution: of the priced envelope, which takes seconds unless it is coarse.
 
     Returns:
       epsilon >= 0 -> the least of the known bounds on the hockey-stick divergence, not

@@ -87,7 +87,7 @@ class Resolution(NamedTuple):
 
 
 FINE = Resolution(columns=16, rows=6, knots=30, parts=16, meshes=3)
-"""About a second for each epsilon and direction."""
+"""About half a second for each epsilon and direction."""
 
 
 class Grid(NamedTuple):
