@@ -14,6 +14,7 @@ from scipy import special
 from jaxsel import repetitions as laws
 from jaxsel.accounting.numerics.hull import upper_hull, upper_hull_of_logs
 from jaxsel.accounting.single_run import curves, pairs
+from jaxsel.accounting.single_run.base_text import parse_base
 from jaxsel.accounting.single_run.conversions import renyi_to_epsilon
 from jaxsel.accounting.single_run.divergences import hockey_stick
 from jaxsel.accounting.single_run.dominating import pair_delta, pair_from_laws
@@ -499,3 +500,23 @@ def test_hull_of_logs_is_the_hull():
         np.testing.assert_array_equal(
             upper_hull_of_logs(np.log(second) - 2000.0, np.log(first) - 1500.0)[0], kept
         )
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["gaussian:noise_multiplier=4", "laplace:noise_scale=10", "gaussian:noise_multiplier=0.3"],
+)
+@pytest.mark.parametrize("law", ["geometric:mean=30", "poisson:mean=5", "point_mass:count=60"])
+def test_many_epsilons_are_bounded_by_what_each_alone_is_and_little_more(base, law):
+    """At many epsilons gains are read off a table, whose chords are above them."""
+    for each in base_envelopes(parse_base(base), laws.parse(law)):
+        most = envelope_epsilon((each,), 1e-12)
+        epsilons = np.linspace(0.0, most, 300)
+        together = envelope_log_delta((each,), epsilons)
+        alone = np.array([envelope_log_delta((each,), epsilon) for epsilon in epsilons[::10]])
+        above = together[::10] - alone
+        assert np.all(above >= 0.0)
+        assert np.all(above < 1e-5)
+        assert np.all(np.diff(together) <= 0.0)
+        # Only numbers of one table are compared above; a table was made.
+        assert np.any(above > 0.0)
