@@ -214,14 +214,24 @@ def _coarse_prices():
     from jaxsel.tuning.bounds import priced_envelope
 
     coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4, meshes=0)
+    fine = priced_envelope.FINE
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(priced_envelope, "FINE", coarse)
-        yield
+        yield fine
 
 
 coarse_prices = pytest.fixture(_coarse_prices)
 # For a file whose module-scoped fixtures do accounting, too: they run before those of a test.
 coarse_prices_of_file = pytest.fixture(_coarse_prices, scope="module")
+
+
+@pytest.fixture
+def fine_prices(request, monkeypatch):
+    """For a test of a file of coarse prices that compares a curve with one price."""
+    from jaxsel.tuning.bounds import priced_envelope
+
+    of_file = {"coarse_prices", "coarse_prices_of_file"} & set(request.fixturenames)
+    monkeypatch.setattr(priced_envelope, "FINE", request.getfixturevalue(of_file.pop()))
 
 
 @pytest.fixture(name="seed")

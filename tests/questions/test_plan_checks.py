@@ -11,6 +11,9 @@ from jaxsel.host.errors import InputError
 from jaxsel.questions.plan_checks import _coarse, check_plan
 from jaxsel.repetitions import parse
 
+# At any resolution a price is a bound; the fine ones take most of the time.
+pytestmark = pytest.mark.usefixtures("coarse_prices_of_file")
+
 
 @pytest.fixture(scope="module")
 def planned():

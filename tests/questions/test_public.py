@@ -13,6 +13,9 @@ from jaxsel.language.base import Budget
 from jaxsel.language.trial import Trial
 from jaxsel.tuning.accountant import proven_epsilons
 
+# At any resolution a price is a bound; the fine ones take most of the time.
+pytestmark = pytest.mark.usefixtures("coarse_prices")
+
 
 @pytest.fixture(name="tuned")
 def _tuned() -> Trial:

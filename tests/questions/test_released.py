@@ -11,6 +11,9 @@ from jaxsel.accounting.single_run import curves
 from jaxsel.cli import main
 from jaxsel.host.errors import InputError
 
+# At any resolution a price is a bound; the fine ones take most of the time.
+pytestmark = pytest.mark.usefixtures("coarse_prices_of_file")
+
 BASE, LAW = "gaussian:noise_multiplier=8", "geometric:mean=3"
 
 
@@ -76,7 +79,8 @@ def test_costs_are_computed_once(search):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
-def test_a_tests_power_is_bounded_by_every_proven_point(search, epsilon):
+def test_a_tests_power_is_bounded_by_every_proven_point(fine_prices, epsilon):
+    search = jaxsel.search_cost(BASE, LAW)
     delta = search.delta(epsilon)
     for rate in (0.0, 0.01, 0.3):
         assert search.true_positive_rate(rate) <= math.exp(epsilon) * rate + delta + 1e-9

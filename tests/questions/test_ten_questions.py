@@ -10,6 +10,9 @@ import pytest
 import jaxsel
 from tests.cli.test_cli import run
 
+# At any resolution a price is a bound; the fine ones take most of the time.
+pytestmark = pytest.mark.usefixtures("coarse_prices")
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 
 # Where the answer stands in the command's document.

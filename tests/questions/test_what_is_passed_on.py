@@ -16,6 +16,9 @@ from jaxsel.tuning.accountant import ProvenDelta, ProvenEpsilon
 from jaxsel.tuning.bounds.needed import Needed
 from tests.releases import one_release
 
+# At any resolution a price is a bound; the fine ones take most of the time.
+pytestmark = pytest.mark.usefixtures("coarse_prices")
+
 SEARCH = ("pure:epsilon=0.5", "geometric:mean=2")
 
 
@@ -28,7 +31,7 @@ def test_what_is_attained_is_at_the_point_that_is_asked_for():
     assert math.isnan(jaxsel.account(*SEARCH, epsilon=0.2, attain=False).attained)
 
 
-def test_a_distribution_has_the_interval_that_is_asked_for():
+def test_a_distribution_has_the_interval_that_is_asked_for(fine_prices):
     search = jaxsel.search_cost(*SEARCH)
     coarse, fine = (search.pld(interval).get_delta_for_epsilon(0.45) for interval in (0.1, 1e-3))
     # A curve is proved by other programs than one delta.

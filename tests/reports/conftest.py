@@ -2,10 +2,6 @@
 
 import pytest
 
-from jaxsel.tuning.bounds import priced_envelope
-
-FINE = priced_envelope.FINE
-
 
 @pytest.fixture(autouse=True)
 def _coarse(coarse_prices):

@@ -11,10 +11,8 @@ from jaxsel.repetitions import parse
 from jaxsel.reports import attacks
 from jaxsel.reports.proven_pairs import proven_pairs, renyi_profile
 from jaxsel.tuning.attained.attained_epsilon import attained_epsilon
-from jaxsel.tuning.bounds import priced_envelope
 from jaxsel.tuning.composing_searches import composed_renyi, composed_renyi_epsilon
 from tests.releases import one_release as release
-from tests.reports.conftest import FINE
 
 SEARCHES = [
     ("gaussian:noise_multiplier=4", "geometric:mean=10"),
@@ -26,9 +24,8 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize(("base", "law"), SEARCHES)
-def test_they_prove_what_the_account_proves(base, law, monkeypatch):
+def test_they_prove_what_the_account_proves(base, law, fine_prices):
     # An account refines its mesh, and a curve of many points does not: coarse ones differ.
-    monkeypatch.setattr(priced_envelope, "FINE", FINE)
     proved = account(curves_of(base), parse(law), 1e-6, attain=False).best
     found = proven_pairs([release(base, law)], [(proved.epsilon, 1e-6)])
     assert attacks.profile(found, proved.epsilon) <= 1e-6 * (1 + 1e-9)

@@ -107,8 +107,7 @@ def _log_floor(bound: Envelope) -> float:
 
 
 def _gains(bound: Envelope, log_weight: np.ndarray) -> np.ndarray:
-    """sup_x (f'(1 - x) - s f'(1 - T(x)))_+ over E[K], at s = e^log_weight, which increases or
-    decreases along the array."""
+    """sup_x (f'(1 - x) - s f'(1 - T(x)))_+ over E[K], at s = e^log_weight."""
     place = np.searchsorted(-bound.log_slopes, -log_weight)
     gap = log_weight + bound.log_second[place] - bound.log_first[place]
     return np.exp(bound.log_first[place]) * -np.expm1(np.minimum(gap, 0.0))
