@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxsel.accounting.single_run.curves import BaseGuarantee, points
+from jaxsel.accounting.single_run.curves import BaseGuarantee, points_text
 from jaxsel.accounting.single_run.dominating import LARGEST_EPSILON
 from jaxsel.host.errors import InputError
 from jaxsel.language.printing import Summary, printed, rounded_up
@@ -76,7 +76,7 @@ def as_text(base: BaseGuarantee) -> str:
     deltas = np.minimum.accumulate(np.clip(profile_of(base, epsilons), 0.0, 1.0))
     # Nothing is known of epsilons beyond the last of the points.
     kept = slice(0, int(np.count_nonzero(deltas > _NEGLIGIBLE)) + 1)
-    return points(epsilons[kept], deltas[kept]).name
+    return points_text(epsilons[kept], deltas[kept])
 
 
 # Deltas up to it are not told from 0 in a text.

@@ -22,9 +22,9 @@ from jaxsel.accounting.single_run.conversions import (
 from jaxsel.accounting.single_run.dominating import (
     LARGEST_EPSILON,
     DominatingPair,
-    pair_delta,
     pair_from_points,
     pair_from_profile,
+    pair_profile,
     pair_renyi,
     pair_tradeoff,
     reversed_pair,
@@ -310,18 +310,28 @@ def from_pairs(
     def tradeoff() -> Profile:
         return pair_tradeoff(*build())
 
+    @functools.cache
+    def profiles() -> list[Profile]:
+        return [pair_profile(pair) for pair in build()]
+
     def worst(values: Iterable[np.ndarray]) -> np.ndarray:
         return functools.reduce(np.maximum, values)
 
     return BaseGuarantee(
         name=name,
         renyi=renyi or (lambda order: worst(pair_renyi(p)(order) for p in build())),
-        profile=lambda level: worst(pair_delta(p, level) for p in build()),
+        profile=lambda level: worst(profile(level) for profile in profiles()),
         tradeoff=lambda x: tradeoff()(x),
         pairs=build,
         attaining=build,
         more_than_pairs=renyi is not None,
     )
+
+
+def points_text(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> str:
+    """The name of ``points``, from which it is read again."""
+    listed = zip(np.atleast_1d(epsilon).tolist(), np.atleast_1d(delta).tolist(), strict=True)
+    return "points:" + ",".join(f"{float(e)!r}={float(d)!r}" for e, d in listed)
 
 
 def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
@@ -337,10 +347,8 @@ def points(epsilon: npt.ArrayLike, delta: npt.ArrayLike) -> BaseGuarantee:
       InputError: if they are not such a profile.
     """
     pair = pair_from_points(epsilon, delta)
-    listed = zip(np.atleast_1d(epsilon), np.atleast_1d(delta), strict=True)
-    text = ",".join(f"{float(e)!r}={float(d)!r}" for e, d in listed)
     finite = np.isfinite(pair.loss)
-    name, failure = f"points:{text}", float(np.sum(pair.first[~finite]))
+    name, failure = points_text(epsilon, delta), float(np.sum(pair.first[~finite]))
     known = from_pairs(name, lambda: (pair,))
     known = known._replace(attaining=_no_larger(known.pairs, np.max(epsilon)))
     if failure in (0.0, 1.0):

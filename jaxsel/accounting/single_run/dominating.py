@@ -64,17 +64,12 @@ def pair_from_laws(first: npt.ArrayLike, second: npt.ArrayLike) -> DominatingPai
     return DominatingPair(loss, np.bincount(place, p), np.bincount(place, r))
 
 
-def pair_delta(pair: DominatingPair, epsilon: npt.ArrayLike) -> np.ndarray:
-    """Hockey-stick divergence of P from P' at any real epsilon, element by element.
-
-    Linear in e^epsilon between losses, with the slope -P'(larger losses): a sum of
-    positive terms only.
-    """
-    epsilon = np.asarray(epsilon, dtype=np.float64)
+def pair_profile(pair: DominatingPair) -> Callable[[npt.ArrayLike], np.ndarray]:
+    """epsilon -> ``pair_delta``; what is the same at every epsilon is computed once."""
     finite = np.isfinite(pair.loss)
     loss, singular = pair.loss[finite], np.sum(pair.first[pair.loss == np.inf])
     if loss.size == 0:
-        return np.full(epsilon.shape, singular)[()]
+        return lambda epsilon: np.full(np.shape(epsilon), singular)[()]
     # e^loss times P' of this loss and larger. Beyond e^709 only their product is a number, and
     # there P' is below the least one: it follows from P.
     if loss[-1] < _LARGE_LOSS:
@@ -86,10 +81,24 @@ def pair_delta(pair: DominatingPair, epsilon: npt.ArrayLike) -> np.ndarray:
         above = np.exp(np.logaddexp.accumulate(masses[::-1])[::-1] + loss)
     falls = np.append(-above[1:] * np.expm1(-np.diff(loss)), singular)
     knots = np.cumsum(falls[::-1])[::-1]  # the divergence at each loss
-    next_up = np.minimum(np.searchsorted(loss, epsilon), loss.size - 1)
-    gap = np.minimum(epsilon - loss[next_up], 0.0)
-    rest = -above[next_up] * np.expm1(gap)
-    return (knots[next_up] + rest)[()]
+
+    def delta(epsilon: npt.ArrayLike) -> np.ndarray:
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        next_up = np.minimum(np.searchsorted(loss, epsilon), loss.size - 1)
+        gap = np.minimum(epsilon - loss[next_up], 0.0)
+        rest = -above[next_up] * np.expm1(gap)
+        return (knots[next_up] + rest)[()]
+
+    return delta
+
+
+def pair_delta(pair: DominatingPair, epsilon: npt.ArrayLike) -> np.ndarray:
+    """Hockey-stick divergence of P from P' at any real epsilon, element by element.
+
+    Linear in e^epsilon between losses, with the slope -P'(larger losses): a sum of
+    positive terms only.
+    """
+    return pair_profile(pair)(epsilon)
 
 
 def _cumulated(masses: np.ndarray) -> np.ndarray:
@@ -263,10 +272,12 @@ def _lower_hull(knots: _Knots) -> _Knots:
     kept = np.arange(knots.epsilon.size)
     for stride in _STRIDES:
         some = _on_hull(knots, np.append(kept[:-1:stride], kept[-1]))
-        others = np.setdiff1d(kept, some, assume_unique=True)
+        on_hull = np.zeros(knots.epsilon.size, dtype=bool)
+        on_hull[some] = True
+        others = kept[~on_hull[kept]]
         after = np.searchsorted(some, others)
-        below = ~_is_above(knots, others, some[after - 1], some[after])
-        kept = np.union1d(some, others[below])
+        on_hull[others] = ~_is_above(knots, others, some[after - 1], some[after])
+        kept = np.flatnonzero(on_hull)
     return knots.at(_on_hull(knots, kept))
 
 
