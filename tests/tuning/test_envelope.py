@@ -504,7 +504,12 @@ def test_hull_of_logs_is_the_hull():
 
 @pytest.mark.parametrize(
     "base",
-    ["gaussian:noise_multiplier=4", "laplace:noise_scale=10", "gaussian:noise_multiplier=0.3"],
+    [
+        "gaussian:noise_multiplier=4",
+        "gaussian:noise_multiplier=0.3",
+        "laplace:noise_scale=10",
+        "dp_sgd:sampling_probability=0.01,noise_multiplier=1,steps=200",
+    ],
 )
 @pytest.mark.parametrize("law", ["geometric:mean=30", "poisson:mean=5", "point_mass:count=60"])
 def test_many_epsilons_are_bounded_by_what_each_alone_is_and_little_more(base, law):
