@@ -222,6 +222,10 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
             outcomes = _parts(outcomes)
         if outcomes.dtype.kind in "fiu":
             return _ArrayTable(outcomes)
+        if outcomes.dtype.kind in "bU" and outcomes.ndim == 1:
+            values, which = np.unique(outcomes, return_inverse=True)
+            words = _objects([repr(value) for value in values.tolist()])[which]
+            return Table(words, words, {})
     outcomes = list(outcomes)
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}

@@ -47,6 +47,18 @@ def test_an_array_and_the_list_of_its_rows_are_the_same_table():
         np.testing.assert_array_equal(column, of_list.columns[name])
 
 
+@pytest.mark.parametrize(
+    "answers", [[True, False, True], ["yes", "it's", "", "yes"], [[True, False], [False, True]]]
+)
+def test_an_array_of_answers_is_the_table_of_their_list(answers):
+    of_array, of_list = table(np.array(answers)), table(answers)
+    assert of_array.words.tolist() == of_list.words.tolist()
+    assert of_array.shapes.tolist() == of_list.shapes.tolist()
+    assert list(of_array.columns) == list(of_list.columns)
+    for name, column in of_array.columns.items():
+        np.testing.assert_array_equal(column, of_list.columns[name])
+
+
 @pytest.mark.parametrize("kind", ["words", "shapes"])
 @pytest.mark.parametrize(
     "rows",
