@@ -36,7 +36,7 @@ Events = str | Sequence[str] | np.ndarray
 Tallies = tuple[np.ndarray, np.ndarray]
 # The shares of the error probability, on the likelier side, of which two limits have one.
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
-_DRAWS = 8  # of the one limit, which is random, before it is compared with two
+_DRAWS = 8  # of the one limit where it is random, before it is compared with two
 _BITS = 53  # of entropy from the operating system: a whole number that JSON keeps everywhere
 
 
@@ -46,10 +46,12 @@ class _Loss(NamedTuple):
     Attributes:
       value: ``(p, q) -> loss``, elementwise, p being the likelier side's probability.
       conditional: its limit on one event, ``(counts, rates, error, generator) -> loss``.
+      draws: how many such limits are compared with two: one where no points stand for delta.
     """
 
     value: Callable[[np.ndarray, np.ndarray], np.ndarray]
     conditional: Callable[..., float]
+    draws: int = _DRAWS
 
 
 class AuditBound(NamedTuple):
@@ -207,7 +209,7 @@ def _at_whole_error(
     trials = chosen.sum(axis=1)
     events = (chosen[0, 1], chosen[1, 1])
     found = [two_limits(events, trials, loss.value, error, share) for share in _SHARES]
-    draws = [loss.conditional(events, trials, error, generator) for _ in range(_DRAWS)]
+    draws = [loss.conditional(events, trials, error, generator) for _ in range(loss.draws)]
     if max(found) > np.mean(draws):
         share = _SHARES[int(np.argmax(found))]
         return two_limits((used[0, 1], used[1, 1]), used.sum(axis=1), loss.value, error, share), 2
@@ -338,9 +340,8 @@ def epsilon_lower_bound(
     def conditional(counts, rates, error, generator):
         return conditional_epsilon(counts, rates, delta, error, generator)
 
-    return _audit(
-        _Loss(loss, conditional), counts, counts_neighbour, confidence, events, selection, entropy
-    )
+    both = _Loss(loss, conditional, _DRAWS if delta else 1)
+    return _audit(both, counts, counts_neighbour, confidence, events, selection, entropy)
 
 
 def delta_lower_bound(

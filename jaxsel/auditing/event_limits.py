@@ -148,6 +148,8 @@ def conditional_epsilon(
         limit = float(log_ratio_lower(x, y + points, error)) - shift
         if not limit > epsilon:
             return epsilon
+        if not points:
+            return limit
         points = int(generator.binomial(points, math.exp(epsilon - limit)))
         epsilon = limit
 

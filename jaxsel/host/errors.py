@@ -130,7 +130,7 @@ def check_finite(name: str, values: object) -> np.ndarray:
         raise InputError(f"{name} must be numbers") from None
     if array.size == 0:
         raise InputError(f"{name} is empty; it must hold at least one number")
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():
         bad = int(np.size(array) - np.isfinite(array).sum())
         raise InputError(f"{name} holds {bad} NaN or infinite values; all must be finite")
     return array

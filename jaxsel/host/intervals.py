@@ -34,7 +34,7 @@ def check_tallies(name: str, values: object) -> np.ndarray:
     """Returns whole numbers in [0, 2^53] as float64; raises InputError otherwise."""
     array = check_finite(name, values)
     bad = (array < 0) | (array > _LARGEST_TALLY) | (array != np.floor(array))
-    if np.any(bad):
+    if bad.any():
         raise InputError(
             f"{name} holds {array[bad].flat[0]:g}; tallies must be whole numbers from 0 to 2^53"
         )
@@ -44,14 +44,15 @@ def check_tallies(name: str, values: object) -> np.ndarray:
 def _successes_and_trials(successes: ArrayLike, trials: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     k = check_tallies("successes", successes)
     n = check_tallies("trials", trials)
-    try:
-        k, n = np.broadcast_arrays(k, n)
-    except ValueError:
-        raise InputError(
-            f"successes of shape {k.shape} and trials of shape {n.shape} do not match;"
-            " they must broadcast together"
-        ) from None
-    if np.any(k > n):
+    if k.shape != n.shape:
+        try:
+            k, n = np.broadcast_arrays(k, n)
+        except ValueError:
+            raise InputError(
+                f"successes of shape {k.shape} and trials of shape {n.shape} do not match;"
+                " they must broadcast together"
+            ) from None
+    if (k > n).any():
         raise InputError(
             f"successes {k[k > n].flat[0]:.0f} exceed trials {n[k > n].flat[0]:.0f}; they must not"
         )
@@ -92,15 +93,14 @@ def _solve(
     factor of 1e13. So the result of the inverse is checked: p is found by bisection where
     it is wrong, and refined by a Newton step where it is inaccurate.
     """
-    a, b = np.broadcast_arrays(a, b)
     p = np.array(inverse(a, b, error))
     with np.errstate(all="ignore"):
         off = np.abs(tail(a, b, p) - error)
         bad = ~(off <= 1e-3 * min(error, 1.0 - error))  # also where NaN
-        if np.any(bad):
+        if bad.any():
             p[bad] = _bisect(tail, rising, a[bad], b[bad], error)
         near = bad | (off > 1e-8 * error)
-        if np.any(near):
+        if near.any():
             p[near] = _newton(p[near], tail, a[near], b[near], error)
     return p
 

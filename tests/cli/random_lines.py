@@ -27,7 +27,7 @@ import traceback
 import types
 import typing
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -574,6 +574,20 @@ def _become(words: Sequence[str], folder: Path, texts: Sequence[Path]) -> NoRetu
         os._exit(status)
 
 
+def quick_bounds(put: Callable[[Any, str, Any], None]) -> None:
+    """Makes the bounds of searches quick, with ``put`` as ``setattr`` is.
+
+    At any resolution, and of any rankings, they are bounds; those of today take ten times as long.
+    """
+    from jaxsel.tuning.attained import two_ended
+    from jaxsel.tuning.bounds import priced_envelope
+
+    coarse = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4, meshes=0)
+    put(priced_envelope, "FINE", coarse)
+    put(two_ended, "_LEVELS", 4)
+    put(two_ended, "_BEYOND", two_ended._BEYOND[-1:])
+
+
 def main() -> None:
     """Runs many lines, and prints the faults by kind; exit status 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -585,10 +599,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print each line and its seconds")
     asked = parser.parse_args()
     sys.dont_write_bytecode = True
-    from jaxsel.tuning.bounds import priced_envelope
-
-    # At any resolution it is a bound; the fine one takes ten times as long.
-    priced_envelope.FINE = priced_envelope.Resolution(columns=6, rows=2, knots=8, parts=4, meshes=0)
+    quick_bounds(setattr)
     lines = Lines(asked.seed, asked.only)
     kinds: collections.Counter[str] = collections.Counter()
     spent: collections.Counter[str] = collections.Counter()

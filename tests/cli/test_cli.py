@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -34,10 +35,15 @@ def run_json(capsys, *arguments: str):
     return code, json.loads(out)
 
 
+def keep_no_programs(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """What a command compiles and reads of the sources goes to a folder that nobody else uses."""
+    patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder / "compiled"))
+    patch.setattr(source_digest, "cache_in", lambda folder: None)
+
+
 @pytest.fixture(autouse=True)
 def no_compilation_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
-    monkeypatch.setattr(source_digest, "cache_in", lambda folder: None)
+    keep_no_programs(monkeypatch, tmp_path)
 
 
 @pytest.mark.parametrize(

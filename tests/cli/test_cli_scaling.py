@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,9 +16,10 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from jaxsel.cli import main
+from jaxsel.cli.arguments import hear_interrupts
 from jaxsel.host.errors import InputError
+from tests.cli.test_cli import keep_no_programs, run
 from tests.cli.test_cli import no_compilation_cache as no_compilation_cache
-from tests.cli.test_cli import run
 
 SIMULATE = ("simulate", "noisy_max", "--trials", "20001")
 AUDIT = ("audit", "fixed_repetitions", "count=5", "--trials", "4000")
@@ -109,7 +111,21 @@ def test_files_of_another_kind_are_refused(capsys, tmp_path):
     assert "--out is for simulations" in err
 
 
-def test_simulations_in_shards_are_stored_as_those_of_one_process(tmp_path):
+@pytest.fixture(name="alone", scope="module")
+def _alone(tmp_path_factory):
+    """Records of ps22-6 by one process, of 500 trials with seed 2."""
+    from sims.__main__ import app as sims
+
+    folder = tmp_path_factory.mktemp("alone")
+    command = ["ps22-6", "--trials", "500", "--seed", "2", "--out", str(folder / "here")]
+    with pytest.MonkeyPatch.context() as patch:
+        keep_no_programs(patch, folder)
+        done = CliRunner().invoke(sims, command)
+    assert done.exit_code == 0, done.output
+    return folder / "here"
+
+
+def test_simulations_in_shards_are_stored_as_those_of_one_process(tmp_path, alone):
     from sims.__main__ import main as sims
     from sims.registry import load
 
@@ -122,9 +138,8 @@ def test_simulations_in_shards_are_stored_as_those_of_one_process(tmp_path):
     files = [str(path) for path in sorted(tmp_path.glob("part*.nc"))]
     assert len(files) == 4  # of two grids
     main_exit(["merge", *files, "--out", str(tmp_path / "merged")])
-    for where in ("merged", "one"):
-        sims(names, False, **settings, out=tmp_path / where, shard=None, record=None)
-    merged, one = (load(names[0], tmp_path / where) for where in ("merged", "one"))
+    sims(names, False, **settings, out=tmp_path / "merged", shard=None, record=None)
+    merged, one = (load(names[0], where) for where in (tmp_path / "merged", alone))
     for grid, found in one.items():
         xr.testing.assert_identical(merged[grid], found)
 
@@ -151,7 +166,7 @@ class Counting(ThreadPoolExecutor):
 
 
 @pytest.mark.parametrize("module", ["sims", "figures", "other numbers"])
-def test_simulations_by_a_scheduler_are_those_of_one_process(monkeypatch, tmp_path, module):
+def test_simulations_by_a_scheduler_are_those_of_one_process(monkeypatch, tmp_path, alone, module):
     from figures.__main__ import app as figures
     from jaxsel.shards import executors
     from jaxsel.sweeps import files
@@ -168,14 +183,13 @@ def test_simulations_by_a_scheduler_are_those_of_one_process(monkeypatch, tmp_pa
     monkeypatch.setattr(executors, "dask", pool)
     monkeypatch.setattr(Counting, "submitted", 0)
     name, runner = "ps22-6", CliRunner()
-    there, here = tmp_path / "there", tmp_path / "here"
+    there, here = tmp_path / "there", alone
     command = [name, "--trials", "500", "--seed", "2"]
     if module == "other numbers":
+        here = tmp_path / "here"
         command += ["--set", "delta=1e-5", "--records", str(here)]
         done = runner.invoke(figures, [*command, "--out", str(tmp_path)])
-    else:
-        done = runner.invoke(sims, [*command, "--out", str(here)])
-    assert (done.exit_code, Counting.submitted) == (0, 0), done.output
+        assert (done.exit_code, Counting.submitted) == (0, 0), done.output
     command += ["--scheduler", "tcp://host:1"]
     if module == "sims":
         done = runner.invoke(sims, [*command, "--out", str(there)])
@@ -197,24 +211,17 @@ def main_exit(arguments):
     assert not stop.value.code
 
 
-def test_a_simulation_without_the_engine_has_no_shards(capsys, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "sims",
-        "ps22-1",
-        "--shard",
-        "0/2",
-        "--record",
-        str(tmp_path / "x.nc"),
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 2
+def test_a_simulation_without_the_engine_has_no_shards(tmp_path):
+    from sims.__main__ import app as sims
+
+    words = ["ps22-1", "--shard", "0/2", "--record", str(tmp_path / "x.nc")]
+    ended = CliRunner().invoke(sims, words)
+    assert (ended.exit_code, ended.stdout) == (2, "")
     assert ended.stderr.startswith("jaxsel: ps22-1 has no grid of cells")
     assert len(ended.stderr.splitlines()) == 1
 
 
-def test_joined_processes_print_once(tmp_path):
+def test_joined_processes_print_once(capsys, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -243,8 +250,8 @@ def test_joined_processes_print_once(tmp_path):
     ]
     first, second = (each.communicate(timeout=120)[0] for each in running)
     assert second == ""
-    alone = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert without_seconds(first) == without_seconds(alone.stdout)
+    _, alone, _ = run(capsys, *SIMULATE, "--json")
+    assert without_seconds(first) == without_seconds(alone)
     assert record.exists()
 
 
@@ -261,12 +268,16 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("which", list(COMMANDS))
-def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
-    """Interrupted once something is counted; what the sentence says is so."""
-    words, pattern = COMMANDS[which]
-    record = pattern.format(record=tmp_path / "run")
-    file = record.replace("{shard}", "1")
+def begun(file: str) -> bool:
+    """Waits until a record is begun; whether it is."""
+    until = time.monotonic() + 100
+    while not os.path.exists(file) and time.monotonic() < until:
+        time.sleep(0.05)
+    return os.path.exists(file)
+
+
+def as_process(words: tuple[str, ...], file: str) -> tuple[int, str]:
+    """Exit status and errors of a command that is interrupted once its record is begun."""
     hurried = (
         "import jaxsel.kernel.engine, jaxsel.sweeps.files, signal, sys;"
         # Tests that run in the background hand on that the signal is ignored.
@@ -276,19 +287,49 @@ def test_an_interrupted_command_says_where_it_goes_on(tmp_path, which):
         "from jaxsel.cli import main; main(sys.argv[1:])"
     )
     running = subprocess.Popen(
-        [sys.executable, "-c", hurried, *words, "--record", record],
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", hurried, *words], stderr=subprocess.PIPE, text=True
     )
-    until = time.monotonic() + 100
-    while not os.path.exists(file) and time.monotonic() < until:
-        time.sleep(0.05)
+    begun(file)
     running.send_signal(signal.SIGINT)
     try:
         _, err = running.communicate(timeout=60)
     finally:
         running.kill()
-    assert running.returncode == 130, err
+    return running.returncode, err
+
+
+@pytest.fixture(name="here")
+def _here(capsys, monkeypatch):
+    """The same in this process, whose compiler and libraries are there already."""
+    for module in ("jaxsel.kernel.engine", "jaxsel.sweeps.files"):
+        monkeypatch.setattr(f"{module}._SAVE_SECONDS", 0.0)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hear_interrupts()
+
+    def interrupted(words: tuple[str, ...], file: str) -> tuple[int, str]:
+        def interrupt() -> None:
+            if begun(file):  # else the command has ended, and the tests would be interrupted
+                os.kill(os.getpid(), signal.SIGINT)
+
+        keyboard = threading.Thread(target=interrupt)
+        keyboard.start()
+        status, _, err = run(capsys, *words)
+        keyboard.join()
+        return status, err
+
+    yield interrupted
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("which", list(COMMANDS))
+def test_an_interrupted_command_says_where_it_goes_on(tmp_path, here, which):
+    """Interrupted once something is counted; what the sentence says is so."""
+    words, pattern = COMMANDS[which]
+    record = pattern.format(record=tmp_path / "run")
+    file = record.replace("{shard}", "1")
+    interrupted = as_process if which in ("simulate", "sweep") else here
+    status, err = interrupted((*words, "--record", record), file)
+    assert status == 130, err
     assert err.strip().splitlines()[-1] == (
         f"jaxsel: interrupted; what was counted is saved in {file}; the same command goes on"
     )

@@ -105,13 +105,13 @@ def test_a_crash_or_a_missing_test_is_no_fault_seen(tree, new, tests, noticed, t
     assert bool(found.broken) == bool(trouble)
 
 
-@pytest.mark.parametrize("new", ["x / 2 if loop() else 0", "x / 2 if counted() else 0"])
+@pytest.mark.parametrize("new", ["x / 2 if loop() else 0", "x / 2 if waits() else 0"])
 def test_a_test_that_does_not_end_is_a_fault_seen(monkeypatch, tree, new):
-    # one loop of the interpreter's, one that never leaves compiled code
+    # One loop of the interpreter's, and a wait in compiled code that keeps the interpreter.
     with (tree / "a.py").open("a", encoding="utf-8") as file:
-        file.write("def loop():\n    while True:\n        pass\n")
-        file.write("def counted():\n    return sum(itertools.count())\n")
-        file.write("import itertools\n")
+        file.write("import ctypes, time\n")
+        file.write("def loop():\n    while True:\n        time.sleep(0.01)\n")
+        file.write("def waits():\n    return ctypes.PyDLL(None).pause()\n")
     monkeypatch.setattr(looking, "_SECONDS_EACH", 2)
     fault = Fault("room", "name", "a.py", "x / 2", new, tests=("test_a.py",))
     found = look(fault, tree)
@@ -132,9 +132,9 @@ def test_what_a_test_began_ends_with_it(monkeypatch, tree):
 
 def test_a_claim_that_does_not_end_is_a_fault_seen(monkeypatch, tree):
     (tree / "tests/faults/asking.py").write_text(
-        "import sys\nfrom tests.faults.limits import limited\n"
+        "import sys, time\nfrom tests.faults.limits import limited\n"
         "for name in sys.argv[1:]:\n"
-        "    with limited(name):\n        while name == 'B':\n            pass\n",
+        "    with limited(name):\n        while name == 'B':\n            time.sleep(0.01)\n",
         encoding="utf-8",
     )
     monkeypatch.setattr(looking, "_SECONDS_EACH", 2)

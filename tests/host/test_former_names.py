@@ -67,6 +67,7 @@ FORMER = {
 }
 
 
+@pytest.mark.usefixtures("coarse_prices")
 @pytest.mark.parametrize("words", FORMER)
 def test_a_former_name_warns_where_it_is_written_and_answers_as_todays(words):
     former, today = FORMER[words]

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -212,22 +213,35 @@ except jaxsel.InputError as error:
 """
 
 
-def test_a_record_of_a_changed_script_is_refused_and_of_the_same_goes_on(tmp_path):
-    run, file = functools.partial(child, tmp_path, "own.py"), tmp_path / "own.py"
+@pytest.fixture(name="here")
+def _here(tmp_path, monkeypatch, capsys):
+    """Runs the script in this process, which has compiler and libraries already."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["own.py", *arguments])
+        runpy.run_path("own.py", run_name="__main__")
+        return capsys.readouterr().out.strip()
+
+    return run
+
+
+def test_a_record_of_a_changed_script_is_refused_and_of_the_same_goes_on(tmp_path, here):
+    file = tmp_path / "own.py"
     file.write_text(RECORDED.format(before="", limit="0.5"))
-    first = run("1000")
+    first = here("1000")
     file.write_text(RECORDED.format(before="# Longer.", limit="0.5"))
-    more = run("2000", PYTHONHASHSEED="7")
+    more = child(tmp_path, "own.py", "2000", PYTHONHASHSEED="7")
     assert not more.startswith("refused")
     assert sum(map(int, more.split())) == 2000
     assert all(a <= b for a, b in zip(map(int, first.split()), map(int, more.split()), strict=True))
     file.write_text(RECORDED.format(before="", limit="-100.0"))
-    refused = run("3000")
+    refused = here("3000")
     assert refused.startswith("refused: a.nc was made by other code than this")
     assert "\n" not in refused
 
 
-def test_what_cannot_be_read_goes_on_in_its_process_only(tmp_path):
+def test_what_cannot_be_read_goes_on_in_its_process_only(tmp_path, here):
     program = RECORDED.format(before="import threading\nLOCK = threading.Lock()", limit="0.5")
     program = program.replace("    def sample", "    def sample", 1).replace(
         "        return (noise", "        LOCK.locked()\n        return (noise"
@@ -236,7 +250,7 @@ def test_what_cannot_be_read_goes_on_in_its_process_only(tmp_path):
     call = "jaxsel.simulate(make(0.5), 1.0, 1.0, trials=2000, record='a.nc')"
     again = f"\nprint(*{call}.values[0])"
     file.write_text(program + again)
-    first, second = child(tmp_path, "own.py", "1000").splitlines()
+    first, second = here("1000").splitlines()
     assert sum(map(int, first.split())) == 1000
     assert sum(map(int, second.split())) == 2000
     file.write_text(program)

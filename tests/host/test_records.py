@@ -159,28 +159,81 @@ def test_what_a_run_cannot_go_on_from_is_refused(tmp_path, attributes):
     assert files(path) == ["a.nc", "other.nc"]
 
 
-FULL_DISK = """
-    import resource, signal, sys, numpy as np
+# One process imports what writes a record, which takes long, and a copy of it makes each attempt.
+ATTEMPTS = """
+    import json, os, resource, signal, sys, tempfile, traceback
+    import numpy as np
     from jaxsel.host import records
     from jaxsel.host.errors import InputError
-    import xarray, h5netcdf
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
-    try:
-        records.write(sys.argv[1], arrays={"a": np.arange(100_000)}, configuration={})
-    except InputError as error:
-        sentence = str(error)
-        assert sentence.startswith("cannot write the record") and "\\n" not in sentence
-        print("refused")
+
+    def allow(room):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+
+    def full_disk(path, room):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        allow(room)
+        try:
+            records.write(path, arrays={"a": np.arange(100_000)}, configuration={})
+        except InputError as error:
+            sentence = str(error)
+            assert sentence.startswith("cannot write the record") and "\\n" not in sentence
+        else:
+            raise AssertionError("it was written")
+
+    def private(path, room):
+        "Killed by the system at a byte of the file, or where it is moved into place."
+        os.umask(0)
+        with records.writer(path, private=True) as save:
+            os.replace, moved = lambda *names: os.kill(os.getpid(), signal.SIGKILL), os.replace
+            if room >= 0:
+                os.replace = moved
+                signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                allow(room)
+            save(arrays={"a": np.arange(100_000)}, configuration={})
+
+    with tempfile.TemporaryDirectory() as folder:  # what is imported on the way is, too
+        records.write(os.path.join(folder, "a.nc"), arrays={"a": np.arange(3)}, configuration={})
+    for line in sys.stdin:
+        name, path, room = json.loads(line)
+        copy = os.fork()
+        if not copy:
+            try:
+                signal.alarm(60)
+                {"full_disk": full_disk, "private": private}[name](path, room)
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        _, status = os.waitpid(copy, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
 """
 
 
+@pytest.fixture(name="attempt", scope="module")
+def _attempt():
+    """``attempt(name, path, room)``: the exit code of a process that writes a record."""
+    command = [sys.executable, "-c", textwrap.dedent(ATTEMPTS)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        given, taken = process.stdin, process.stdout
+        assert given is not None
+        assert taken is not None
+
+        def attempted(*words: object) -> int:
+            print(json.dumps(words, default=str), file=given, flush=True)
+            return int(taken.readline())
+
+        yield attempted
+        given.close()
+
+
 @pytest.mark.parametrize("room", [0, 5000, 300_000])
-def test_a_full_disk_is_one_sentence_and_keeps_the_old_record(path, room):
+def test_a_full_disk_is_one_sentence_and_keeps_the_old_record(path, room, attempt):
     before = path.read_bytes()
-    arguments = [sys.executable, "-c", textwrap.dedent(FULL_DISK), path, str(room)]
-    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stdout) == (0, "refused\n"), ended.stderr
+    assert attempt("full_disk", path, room) == 0
     assert path.read_bytes() == before
     assert files(path) == ["a.nc"]
 
@@ -272,30 +325,10 @@ def modes(folder) -> dict[str, int]:
     }
 
 
-# Killed by the system at a byte of the file, or where it is moved into place.
-PRIVATE = """
-    import os, resource, signal, sys, numpy as np
-    from jaxsel.host import records
-    import xarray, h5netcdf
-    os.umask(0)
-    path, room = sys.argv[1], int(sys.argv[2])
-    with records.writer(path, private=True) as save:
-        os.replace, moved = lambda *names: os.kill(os.getpid(), signal.SIGKILL), os.replace
-        if room >= 0:
-            os.replace = moved
-            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        save(arrays={"a": np.arange(100_000)}, configuration={})
-"""
-
-
 @pytest.mark.parametrize("room", [0, 1, 300_000, -1])
-def test_a_private_record_is_its_owners_alone_from_its_first_byte(tmp_path, room):
+def test_a_private_record_is_its_owners_alone_from_its_first_byte(tmp_path, room, attempt):
     path = tmp_path / "deep" / "own" / "a.nc"
-    arguments = [sys.executable, "-c", textwrap.dedent(PRIVATE), path, str(room)]
-    ended = subprocess.run(arguments, capture_output=True, timeout=60)
-    assert -ended.returncode == (signal.SIGKILL if room < 0 else signal.SIGXFSZ)
+    assert -attempt("private", path, room) == (signal.SIGKILL if room < 0 else signal.SIGXFSZ)
     closed = {"deep": 0o700, "deep/own": 0o700}
     assert modes(tmp_path) == closed | {
         "deep/own/.a.nc.lock": 0o600,

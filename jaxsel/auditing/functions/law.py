@@ -276,7 +276,7 @@ def _paired(counts: list[Any]) -> list[Any]:
 
 def _check_kind(draws: Draws, made: Table, cells: _Cells) -> None:
     """Refuses a function that never answers, and one whose answers are no single numbers."""
-    first = str(made.words[0])
+    first = str(made.rows(slice(1)).words[0])
     if failed([made]):
         raise CouldNotError(draws.no_answer(made))
     if cells.numbers and "value" not in made.columns:

@@ -17,6 +17,8 @@ import numpy as np
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Of a longer outcome, the entries after these are read in its words alone.
 _ENTRIES = 64
+# Of these types, and of no class of a stranger's that is derived from one.
+_PLAIN = frozenset((bool, int, float, str, type(None), list, tuple, dict, set, frozenset))
 LOWEST_BIT = "exponent of the lowest bit of "
 """What the names of columns of low bits begin with; see ``with_bits``."""
 
@@ -106,7 +108,7 @@ class _ArrayTable(Table):
     def words(self) -> np.ndarray:
         # A text is made once for each distinct row.
         first, which, _ = self._distinct
-        return _objects([_text(self._plain(row), exact=True) for row in self._flat[first]])[which]
+        return _objects([_text(row, exact=True) for row in self.values[first].tolist()])[which]
 
     @functools.cached_property
     def shapes(self) -> np.ndarray:
@@ -131,7 +133,7 @@ class _ArrayTable(Table):
             return {self._finite_shape: len(self)} if len(self) >= least else {}
         first, _, counts = self._distinct
         kept = np.flatnonzero(counts >= least)
-        texts = [_text(self._plain(row), exact=True) for row in self._flat[first[kept]]]
+        texts = [_text(row, exact=True) for row in self.values[first[kept]].tolist()]
         return dict(zip(texts, counts[kept].tolist(), strict=True))
 
     def ranks(self, kind: str, texts: Sequence[str]) -> np.ndarray:
@@ -220,6 +222,10 @@ def table(outcomes: Sequence[Any] | np.ndarray) -> Table:
             outcomes = _parts(outcomes)
         if outcomes.dtype.kind in "fiu":
             return _ArrayTable(outcomes)
+        if outcomes.dtype.kind in "bU" and outcomes.ndim == 1:
+            values, which = np.unique(outcomes, return_inverse=True)
+            words = _objects([repr(value) for value in values.tolist()])[which]
+            return Table(words, words, {})
     outcomes = list(outcomes)
     words, shapes = np.empty(len(outcomes), object), np.empty(len(outcomes), object)
     columns: dict[str, np.ndarray] = {}
@@ -294,6 +300,8 @@ def _parts(values: Any) -> np.ndarray:
 
 def _plain(outcome: Any) -> Any:
     """An outcome as numbers, text, None, lists and dictionaries."""
+    if type(outcome) in _PLAIN:
+        return outcome
     if isinstance(outcome, np.ndarray | np.generic):
         return (_parts(np.asarray(outcome)) if outcome.dtype.kind == "c" else outcome).tolist()
     if isinstance(outcome, complex):

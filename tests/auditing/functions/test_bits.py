@@ -1,6 +1,5 @@
 """What is released as bits: the lowest bit of each number, and the events that it makes."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,25 +11,8 @@ from jaxsel.host.errors import InputError
 from jaxsel.questions.function_audit import function_audit
 from jaxsel.testing import assert_private
 from tests.asked import ask
+from tests.auditing.functions.audited import laplace, on_a_grid, rounded
 from tests.conftest import ALPHA
-
-
-def _laplace(rng, data, n, single=False):
-    """Data plus Laplace noise, each number drawn and added in one precision."""
-    kind = np.float32 if single else np.float64
-    noise = rng.laplace(size=(n, *np.shape(data))).astype(kind)
-    return np.asarray(data, kind) + noise
-
-
-def _on_a_grid(rng, data, n):
-    """Discrete Laplace noise on multiples of 2^-10, at epsilon 1 exactly."""
-    stop = -math.expm1(-(2.0**-10))
-    steps = rng.geometric(stop, n) - rng.geometric(stop, n)
-    return data + steps * 2.0**-10
-
-
-def _rounded(rng, data, n):
-    return np.round((data + rng.laplace(size=n)) * 2**10) / 2**10
 
 
 def _judged(function, pair=(0.0, 1.0), **options):
@@ -82,13 +64,13 @@ def test_columns_of_bits_are_there_only_when_asked_and_survive_what_tables_do():
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("pair", [(0.0, 1.0), (1.0, 0.0)])
 def test_floating_point_noise_is_refuted_as_bits_and_not_as_real_numbers(single, pair):
-    found = _judged(_laplace, pair, settings={"single": single})
+    found = _judged(laplace, pair, settings={"single": single})
     assert found.verdict == "refuted"
     assert found.likelier == ("data" if pair[0] == 0.0 else "neighbour")
     assert "value is no multiple of 2^-" in found.event or LOWEST_BIT in found.event
     assert found.lower > 3.0  # as real numbers, the noise allows 1
     assert "REFUTED as released bits" in str(found)
-    as_numbers = _judged(_laplace, pair, settings={"single": single}, bits=False)
+    as_numbers = _judged(laplace, pair, settings={"single": single}, bits=False)
     assert as_numbers.verdict == "not refuted"
     assert "bits" not in str(as_numbers)
     assert (found.bits, as_numbers.bits) == (True, False)
@@ -96,7 +78,7 @@ def test_floating_point_noise_is_refuted_as_bits_and_not_as_real_numbers(single,
 
 def test_the_event_of_low_bits_bounds_as_much_as_was_published():
     # P(the value on 0 is no multiple of 2^-53), on 1 it always is: 8.9 of 1e5 trials a side.
-    found = _judged(_laplace, trials=110_000, search_trials=10_000, false_alarm=0.05, seed=1)
+    found = _judged(laplace, trials=110_000, search_trials=10_000, false_alarm=0.05, seed=1)
     assert found.lower > 8.9
     assert found.counts[2] == 0
     assert found.event == "value is no multiple of 2^-53"
@@ -107,7 +89,7 @@ def test_one_entry_of_a_vector_tells(entries):
     data, neighbour = np.full((2, entries), 2.0)
     data[1], neighbour[1] = 0.0, 1.0
     data[0] = neighbour[0] = 0.0  # fine bits on both sides: not just some entry tells
-    found = _judged(_laplace, (data, neighbour), relation="l1", trials=6000)
+    found = _judged(laplace, (data, neighbour), relation="l1", trials=6000)
     assert found.verdict == "refuted"
     assert "entry 1 is no multiple" in found.event or f"{LOWEST_BIT}entry 1" in found.event
 
@@ -115,12 +97,12 @@ def test_one_entry_of_a_vector_tells(entries):
 def test_entries_beyond_those_that_are_looked_at_tell_by_the_lowest_of_all():
     data, neighbour = np.full((2, 60), 2.0**40)
     data[55], neighbour[55] = 0.0, 1.0
-    found = _judged(_laplace, (data, neighbour), relation="l1", trials=6000)
+    found = _judged(laplace, (data, neighbour), relation="l1", trials=6000)
     assert found.verdict == "refuted"
     assert "some entry" in found.event
 
 
-@pytest.mark.parametrize("function", [_on_a_grid, _rounded])
+@pytest.mark.parametrize("function", [on_a_grid, rounded])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_release_on_a_grid_is_cleared(function, seed):
     found = _judged(function, seed=seed)
@@ -134,12 +116,12 @@ def test_every_way_to_ask_for_bits_hears_the_same(tmp_path, capsys):
     options = {"relation": "replace_one", "trials": 20_000, "seed": 3}
     pair = ([0.0], [1.0])
     with pytest.raises(AssertionError, match="REFUTED as released bits"):
-        assert_private(_laplace, *pair, epsilon=1.0, **options, how="bits")
-    assert_private(_laplace, *pair, epsilon=1.0, **options)
-    assert jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits").refuted
-    assert not jaxsel.audit_function(_laplace, *pair, claim=1.0, **options).refuted
+        assert_private(laplace, *pair, epsilon=1.0, **options, how="bits")
+    assert_private(laplace, *pair, epsilon=1.0, **options)
+    assert jaxsel.audit_function(laplace, *pair, claim=1.0, **options, how="bits").refuted
+    assert not jaxsel.audit_function(laplace, *pair, claim=1.0, **options).refuted
     with pytest.raises(InputError, match="leave out bits"):
-        jaxsel.audit_function(_laplace, *pair, claim=1.0, **options, how="bits,sequential")
+        jaxsel.audit_function(laplace, *pair, claim=1.0, **options, how="bits,sequential")
 
 
 def test_the_command_says_which_verdict_it_is(tmp_path, capsys):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxsel
+from jaxsel.auditing.functions import drawing
 from jaxsel.auditing.functions.audited_function import load
 from jaxsel.auditing.functions.drawing import Draws
 from jaxsel.host.errors import CouldNotError, InputError, UnsupportedError
@@ -209,17 +210,29 @@ def test_what_a_call_does_instead_of_answering_is_an_outcome(file, name, event):
     assert event in found.event
 
 
-@pytest.mark.parametrize(
-    ("name", "share", "word"),
-    [("dies_on_one", 0.05, "the call ended its process"), ("raises_in_rows", 0.3, "raised")],
-)
-def test_calls_that_end_a_process_are_as_many_as_they_are(file, name, share, word):
-    trials = 1500 if name == "dies_on_one" else 6000
-    with Draws(load(f"{file}:{name}"), seed=4) as draws:
+def test_calls_that_end_a_process_are_those_that_do(file):
+    """In every block of calls: the next process goes on, with randomness of its own."""
+    size, expected = drawing._BLOCK["generator"], []
+    for block in range(4):
+        known: list[str] = []
+        while len(known) < size:
+            rng = np.random.default_rng(np.random.SeedSequence([4, 7, block, len(known)]))
+            while len(known) < size and rng.random() >= 0.05:
+                known.append(str(rng.random() < 0.5))
+            known += ["the call ended its process"] * (len(known) < size)
+        expected += known
+    assert expected.count("the call ended its process") > 4
+    with Draws(load(f"{file}:dies_on_one"), seed=4) as draws:
+        assert draws.draw([1.0], len(expected), (7,)).words.tolist() == expected
+
+
+def test_rows_of_a_call_that_fails_are_asked_for_singly_and_fail_as_often_as_they_do(file):
+    trials = 6000
+    with Draws(load(f"{file}:raises_in_rows"), seed=4) as draws:
         words = draws.draw([1.0], trials, (7,)).words
-    count = sum(str(one).startswith(word) for one in words)
+    count = sum(str(one).startswith("raised") for one in words)
     assert len(words) == trials
-    assert binomial_p_value(count, trials, share, "two-sided") >= ALPHA
+    assert binomial_p_value(count, trials, 0.3, "two-sided") >= ALPHA
 
 
 def test_no_answer_within_the_limit_is_an_outcome(file):

@@ -23,6 +23,7 @@ from jaxsel.auditing.functions.verdicts import detectable, needed
 from jaxsel.host.errors import CouldNotError, InputError
 from jaxsel.questions.function_audit import function_audit
 from tests.asked import ask
+from tests.auditing.functions.audited import process_and_threads, refused_or_slow
 
 BELOW = Event("below", lambda given: given.columns["value"] < 0.5)
 ABOVE = Event("above", lambda given: given.columns["value"] > 0.5)
@@ -476,16 +477,12 @@ def test_draws_say_where_they_are_made_and_count_what_they_make(monkeypatch):
             draws._count_end()
         assert len(said) == notes
     for workers, made in ((None, min(max(os.cpu_count() or 1, 2), 8)), (1, 2), (3, 3)):
-        assert Draws(load(f"{__file__}:single_call"), workers=workers).workers == made
-
-
-def single_call(rng, data):
-    return os.getpid(), os.environ["OPENBLAS_NUM_THREADS"]
+        assert Draws(load(process_and_threads), workers=workers).workers == made
 
 
 def test_calls_of_their_own_are_made_by_processes_in_turn(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
-    with Draws(load(f"{__file__}:single_call"), workers=2) as draws:
+    with Draws(load(process_and_threads), workers=2) as draws:
         numbers = [set(draws.fresh(0.0, 3, (1,), call).words) for call in range(4)]
         assert draws.ran == "in processes of their own"
     assert [len(one) for one in numbers] == [1] * 4
@@ -643,17 +640,10 @@ def test_an_audit_has_a_hundred_trials_at_least(trials, refused):
         assert check_law(coins, 0.5, law={0: 0.5, 1: 0.5}, trials=trials).trials == 100
 
 
-def refused_or_slow(rng, data, n):
-    if data == "refused":
-        return []
-    time.sleep(25.0)
-    return [0.0] * n
-
-
 def test_what_is_refused_waits_for_no_other_call():
     began = time.monotonic()
     with (
-        Draws(load(f"{__file__}:refused_or_slow"), workers=2) as draws,
+        Draws(load(refused_or_slow), workers=2) as draws,
         pytest.raises(InputError, match="must return n outcomes"),
     ):
         draws.by_turns([("refused", (1,)), ("slow", (2,))], 4)

@@ -18,19 +18,11 @@ from jaxsel.repetitions import as_law, quantile_table
 from jaxsel.testing import assert_private
 from jaxsel.tuning.attained.exact_laws import tuned_law
 from tests.asked import ask
+from tests.auditing.functions import audited
+from tests.auditing.functions.audited import one_response, own_response, responses, revealing
 from tests.conftest import ALPHA
 
 LAW, PAIR = "geometric:mean=5", ([0.0], [1.0])
-
-
-def responses(rng, data, n, *, epsilon=1.0):
-    """Randomised response of the bit, which is its own score."""
-    honest = rng.random(n) < 1.0 / (1.0 + math.exp(-epsilon))
-    return np.where(honest, data[0], 1.0 - data[0])
-
-
-def one_response(rng, data, *, epsilon=1.0):
-    return float(responses(rng, data, 1, epsilon=epsilon)[0]), "model"
 
 
 def _audit(function=responses, **given):
@@ -61,12 +53,6 @@ def test_a_run_that_breaks_its_claim_is_seen_in_the_search():
     assert found.refuted
 
 
-def revealing(rng, data, n, *, chance=0.05):
-    """Randomised response, which is (1, chance)-DP: at times it says the bit as it is."""
-    shown = rng.random(n) < chance
-    return np.where(shown, 2.0 + data[0], responses(rng, data, n))
-
-
 @pytest.mark.usefixtures("coarse_prices")
 def test_runs_of_epsilon_and_delta_are_held_to_both():
     found = _audit(revealing, delta=0.05, trials=20_000)
@@ -81,10 +67,6 @@ def test_runs_of_epsilon_and_delta_are_held_to_both():
     assert len(claims) > 1
     for point in claims:
         assert point.delta == search.delta(point.epsilon) >= 0.05
-
-
-def own_response(data):
-    return float(np.random.default_rng().random() < 0.5)
 
 
 @pytest.mark.parametrize("function", [one_response, own_response])
@@ -170,7 +152,7 @@ def test_what_is_not_served_is_said():
 def test_the_command_line_audits_a_search(capsys):
     command = [
         "audit-function",
-        f"{__file__}:responses",
+        f"{audited.__file__}:responses",
         "--relation",
         "replace_one",
         "--claim",
