@@ -63,10 +63,12 @@ FEWER = {
     "jx-plan": {"jaxsel.questions.plan.alternatives": lambda budget, chosen: []},
     "jx-priced": {"figures.jx_priced._POINTS": 2},
     "krw24-1": {"figures.krw24_1.SEARCHED": (2, 100), "figures.krw24_1.RELEASES": (1, 10)},
+    "krw24-3": {"figures.krw24_3.SEARCHED": (3, 300, 100_000)},
     "krw24-6": {"figures.krw24_6.SEARCHED": dict.fromkeys(krw24_6.FAMILIES, (10.0,))},
     "krw24-7": {"figures.krw24_7.SEARCHED": (10.0,)},
     "krw24-8": {"figures.krw24_8.SEARCHED": (30.0,)},
     "krw24-beta-binomial": {"figures.krw24_beta_binomial.RUNS": (1, 100, 10_000)},
+    "ps22-8": {"figures.ps22_8.ORDERS": np.array([1.05, 2.0, 6.0, 16.0, 25.0])},
     "zw22-1b": {"figures.zw22_1b.CURVE": (10, 122, 1500)},
     "zw22-gaps": {"figures.zw22_gaps._FEW": (1, 10, 1000)},
 }

@@ -39,7 +39,11 @@ def records():
 
 @pytest.fixture(scope="module")
 def drawn(records):
-    with records_in(records):
+    # Fewer means of figure 3: here is tested what is drawn, not how smooth it is.
+    with pytest.MonkeyPatch.context() as patch, records_in(records):
+        patch.setattr(krw24_3, "_FINE", krw24_3._FINE[::6])
+        patch.setattr(krw24_3, "_COARSE", krw24_3._COARSE[::4])
+        patch.setattr(krw24_3, "SEARCHED", (30,))
         return {name: render(FIGURES[name]) for name in NAMES}
 
 
