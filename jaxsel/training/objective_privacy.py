@@ -35,6 +35,7 @@ _ROUNDING = 1e-12  # of a tabulated loss
 _FEWER = 34  # pieces that are made one for Renyi divergences, of which many are asked
 # How far the output's noise is looked at, and the largest step of its loss.
 _REACH, _SPACING = 12.0, 0.01
+_FEWEST_ATOMS, _MOST_ATOMS = 33, 1025  # of that look; any number gives an upper bound
 
 
 FeatureNorm = Annotated[float, positive("to which each record is clipped")]
@@ -252,7 +253,7 @@ def _gaussian_atoms(gap: float) -> tuple[np.ndarray, np.ndarray]:
     Between neighbouring points of the normal law, mass moves to both of them so that both laws'
     masses are kept (connecting the dots, Doroshenko et al. 2022); beyond the ends to larger losses.
     """
-    count = int(min(max(2.0 * _REACH * gap / _SPACING, 33.0), 1025.0))
+    count = int(min(max(2.0 * _REACH * gap / _SPACING, _FEWEST_ATOMS), _MOST_ATOMS))
     points = np.linspace(-_REACH, _REACH, count)
     losses = gap * points + gap**2 / 2.0
     masses, others = (

@@ -9,12 +9,27 @@ from types import ModuleType
 
 import numpy as np
 
+from jaxsel.host import source_digest
 from jaxsel.host.intervals import goodness_of_fit
 from jaxsel.pictures import style
 from sims import registry
 from tests.conftest import seed
 
 FOLDER = Path()  # set by conftest to a folder that all workers share
+# Records of whole files that several tests read, and the trials that the tests of laws need.
+WHOLE = {
+    **dict.fromkeys(("clnss22-selection", "clnss22-coin-game", "clnss22-median"), 3 * 8192),
+    "clnss22-svt-family": 60_000,
+    "krw24-2": 100_000,
+    "krw24-4": 100_000,
+    "lt19-utility": 20_000,
+    "ps22-2": 100_000,
+    "ps22-3": 100_000,
+    "ps22-4": 200_000,
+    "ps22-5": 100_000,
+    "ps22-6": 200_000,
+    "ps22-8": 300_000,
+}
 
 
 @contextlib.contextmanager
@@ -27,6 +42,23 @@ def _alone(path: Path) -> Iterator[None]:
 def name_of(module: ModuleType) -> str:
     """The name of a simulation or figure, from its module."""
     return module.__name__.rpartition(".")[2].replace("_", "-")
+
+
+def whole(*names: str) -> Path:
+    """The folder of ``WHOLE``, with the records of these files, of which nothing is reduced."""
+    folder = FOLDER / "whole"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        with _alone(folder / f"{name}.lock"):
+            # What lies in it was made by this run of the tests.
+            if not all(path.exists() for path in registry.record_paths(name, folder)):
+                _run(name, WHOLE[name], seed(), folder)
+    return folder
+
+
+def _run(name: str, trials: int, at: int, folder: Path) -> None:
+    with source_digest.at_one_moment():
+        registry.run(name, trials=trials, seed=at, out=folder, progress=False)
 
 
 def records_of(trials: Mapping[str, int], at: int | None = None) -> Path:
@@ -49,9 +81,7 @@ def _records(trials: Mapping[str, int], at: int | None, stem: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, number in trials.items():
         with _alone(folder / f"{name}.lock"):
-            registry.run(
-                name, trials=number, seed=seed() if at is None else at, out=folder, progress=False
-            )
+            _run(name, number, seed() if at is None else at, folder)
     return folder
 
 

@@ -10,15 +10,14 @@ from jaxsel.accounting.single_run.divergences import renyi_divergence
 from jaxsel.families.selection_and_test.coin_game_laws import favoured_rate
 from sims import registry
 from tests.conftest import ALPHA
-from tests.figures.sharing import check_laws, records_of
+from tests.figures.sharing import WHOLE, check_laws, whole
 
-TRIALS = 3 * 8192
 NAMES = ("clnss22-selection", "clnss22-coin-game", "clnss22-median")
 
 
 @pytest.fixture(scope="module")
 def records():
-    return records_of(dict.fromkeys(NAMES, TRIALS))
+    return whole(*NAMES)
 
 
 def test_audits_are_below_what_is_exact(records):
@@ -28,7 +27,7 @@ def test_audits_are_below_what_is_exact(records):
         ("noisy_tests", "bottoms", clnss22_selection.answers_loss, "0 1"),
     ):
         counts = record[series].counts
-        assert np.all(counts.sum("outcome") == TRIALS)
+        assert np.all(counts.sum("outcome") == WHOLE["clnss22-selection"])
         for name, gamma in GAMMAS.items():
             for row in counts.sel(gamma=name):
                 seen = audited(row, event, 1.0 - ALPHA / 36)

@@ -13,17 +13,18 @@ from jaxsel.families.sparse_vector import variant_settings as svt
 from jaxsel.families.sparse_vector.patterns import pattern_log_probability
 from jaxsel.families.sparse_vector.profiles import pair_epsilon
 from jaxsel.language.base import Relation
+from sims import registry
 from tests.conftest import ALPHA
-from tests.figures.sharing import drawn, record_of
+from tests.figures.sharing import WHOLE, drawn, whole
 
-TRIALS = 60_000
+TRIALS = WHOLE["clnss22-svt-family"]
 RELATIONS = (Relation.GENERAL, Relation.MONOTONE)
 MEMBERS = {member.variant.number: member for member in figure.MEMBERS}
 
 
 @pytest.fixture(scope="module")
 def record():
-    return record_of(figure, TRIALS)["spotted"]
+    return registry.load("clnss22-svt-family", whole("clnss22-svt-family"))["spotted"]
 
 
 def test_counts_have_their_exact_law(record):

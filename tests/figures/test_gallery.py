@@ -13,7 +13,9 @@ from figures import FIGURES, gallery, krw24_6
 from figures.common import digest
 from figures.common.figure import records_in, render
 from jaxsel.data.download import FOLDER_VARIABLE
+from jaxsel.kernel import engine
 from sims.experiment import compute
+from tests.figures import sharing
 
 # Few trials, since most of the time goes to compiling and to theory; of long ones fewer.
 TRIALS = 1000
@@ -24,32 +26,50 @@ OTHERS = {
     "lt19-adaptive-choice": 8,
     # All outcomes have to occur.
     "krw24-1": 100_000,
-    "lt19-packing": 1_000_000,
+    "lt19-packing": 40_000,
 }
-# Fewer cells of functions of which each takes a program or a search of its own.
+# Fewer cells of files, or of one function, of which each takes a program or a search of its own.
 CELLS = {
     "clnss22-adaptive": {"queries": [3, 30]},
+    "clnss22-svt-error": {"beta": [0.3]},
+    "clnss22-top-k.boosted": {"confident_beta": [0.8]},
     "krw24-6": {"ranking": ["natural", "0.01"]},
     "krw24-7": {"ranking": ["natural", "0.01"]},
     "krw24-8": {"ranking": ["natural", "0.01"]},
+    "lt19-decreasing-thresholds.percentiles": {"runs": [1, 801]},
+    "lt19-hard-stop": {"steps": [1, 15, 240]},
+    "lt19-packing": {"candidates": [10, 30]},
+    # As many queries as the ladder has, whose programs it shares; the first ten are drawn.
+    "lt19-percentile.equal": {"queries": 27, "log_odds": [-10.0, 6.0]},
+    # The one that is drawn, of the same runs.
+    "ps22-1": {"learning_rates": [0.003]},
     "zw22-1b": {"k": [10, 20]},
 }
+# Their programs run here alone, and in small blocks: most lanes of a block would be of no trial.
+SMALL = ("clnss22-svt-error", "lt19-percentile")
 # Figures in which an end of an axis, or a line from point to point, follows from the simulation.
 OPEN = ("lt19-adaptive-choice", "lt19-hard-stop", "lt19-percentile", "clnss22-pmw")
 JOINED = ("lt19-adaptive-choice", "clnss22-adaptive")
 # Points of theory of which each takes long: with these some of them are drawn, where they were. A
 # plan's alternatives are not drawn.
 FEWER = {
-    "clnss22-query-release": {"figures.clnss22_query_release.REPAIRED": (1, 30, 300)},
+    "clnss22-query-release": {
+        "figures.clnss22_query_release.REPAIRED": (1, 30, 300),
+        "figures.clnss22_query_release._QUERIES": np.array([1, 10, 10_000, 1_000_000]),
+    },
+    "clnss22-svt-error": {"figures.clnss22_svt_error.CONFIDENCES": (0.5, 10.0, 40.0)},
     "jx-composition": {"figures.jx_composition.TIMES": (1, 16)},
     "jx-optimal-k": {"figures.jx_optimal_k.MEANS": (30.0,), "figures.jx_optimal_k.NOISES": (4.0,)},
     "jx-plan": {"jaxsel.questions.plan.alternatives": lambda budget, chosen: []},
     "jx-priced": {"figures.jx_priced._POINTS": 2},
     "krw24-1": {"figures.krw24_1.SEARCHED": (2, 100), "figures.krw24_1.RELEASES": (1, 10)},
+    "krw24-3": {"figures.krw24_3.SEARCHED": (3, 300, 100_000)},
     "krw24-6": {"figures.krw24_6.SEARCHED": dict.fromkeys(krw24_6.FAMILIES, (10.0,))},
     "krw24-7": {"figures.krw24_7.SEARCHED": (10.0,)},
     "krw24-8": {"figures.krw24_8.SEARCHED": (30.0,)},
     "krw24-beta-binomial": {"figures.krw24_beta_binomial.RUNS": (1, 100, 10_000)},
+    "ps22-8": {"figures.ps22_8.ORDERS": np.array([1.05, 2.0, 6.0, 16.0, 25.0])},
+    "zw22-1b": {"figures.zw22_1b.CURVE": (10, 122, 1500)},
     "zw22-gaps": {"figures.zw22_gaps._FEW": (1, 10, 1000)},
 }
 
@@ -184,10 +204,16 @@ def _outside(canvas) -> list[str]:
 def _drawn(name, folder):
     """A figure drawn from small records of the functions that it draws."""
     figure = FIGURES[name]
+    files = {experiment.file for experiment in figure.experiments}
+    if files and files <= sharing.WHOLE.keys():
+        with records_in(sharing.whole(*files)):
+            return render(figure)
     for experiment in figure.experiments:
+        if experiment.path(folder, ()).exists():
+            continue
         compute(
             experiment.function,
-            CELLS.get(experiment.file, {}),
+            CELLS.get(f"{experiment.file}.{experiment.name}", CELLS.get(experiment.file, {})),
             trials=OTHERS.get(experiment.file, TRIALS),
             seed=0,  # the gallery's
             progress=False,
@@ -202,6 +228,8 @@ def test_the_gallery_shows_what_the_code_draws(name, tmp_path, monkeypatch):
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     for place, value in FEWER.get(name, {}).items():
         monkeypatch.setattr(place, value)
+    if name in SMALL:
+        monkeypatch.setattr(engine, "block_size", lambda performance: 256)
     stored = digest.read(gallery.GALLERY / f"{name}.json")
     assert stored is not None
     canvas = _drawn(name, tmp_path)
@@ -211,6 +239,12 @@ def test_the_gallery_shows_what_the_code_draws(name, tmp_path, monkeypatch):
         assert _differences(name, stored, canvas) == []
     else:
         assert digest.differences(stored, digest.digest(canvas)) == []
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A folder of records that several tests draw."""
+    return tmp_path_factory.mktemp("records")
 
 
 @pytest.mark.parametrize(
@@ -224,9 +258,9 @@ def test_the_gallery_shows_what_the_code_draws(name, tmp_path, monkeypatch):
         (lambda axes: axes.set_xscale("linear"), "scale of x"),
     ],
 )
-def test_what_is_drawn_otherwise_is_seen_by_few_trials(change, told, tmp_path):
+def test_what_is_drawn_otherwise_is_seen_by_few_trials(change, told, once):
     """A comparison of a digest with itself, or one that leaves out too much, sees nothing."""
-    canvas = _drawn("lbp15-1", tmp_path)
+    canvas = _drawn("lbp15-1", once)
     stored = digest.read(gallery.GALLERY / "lbp15-1.json")
     assert stored is not None
     change(canvas.axes[0])

@@ -22,9 +22,8 @@ from jaxsel.tuning.bounds.profiles import (
 from sims import registry
 from sims.common.worst_rankings import TARGETS, GaussianBase
 from tests.conftest import ALPHA
-from tests.figures.sharing import check_laws, records_of
+from tests.figures.sharing import check_laws, whole
 
-TRIALS = 100_000
 NAMES = ("krw24-2", "krw24-3", "krw24-4")
 BASE = GaussianBase()
 PROFILE = shared.profile(BASE)
@@ -35,12 +34,16 @@ MEAN = 10
 
 @pytest.fixture(scope="module")
 def records():
-    return records_of({"krw24-2": TRIALS, "krw24-4": TRIALS})
+    return whole("krw24-2", "krw24-4")
 
 
 @pytest.fixture(scope="module")
 def drawn(records):
-    with records_in(records):
+    # Fewer means of figure 3: here is tested what is drawn, not how smooth it is.
+    with pytest.MonkeyPatch.context() as patch, records_in(records):
+        patch.setattr(krw24_3, "_FINE", krw24_3._FINE[::6])
+        patch.setattr(krw24_3, "_COARSE", krw24_3._COARSE[::4])
+        patch.setattr(krw24_3, "SEARCHED", (30,))
         return {name: render(FIGURES[name]) for name in NAMES}
 
 

@@ -14,15 +14,18 @@ from jaxsel.families.score_selection.settings import margin_selection
 from jaxsel.repetitions import geometric
 from sims import registry
 from tests.conftest import ALPHA
-from tests.figures.sharing import check_laws, records_of
+from tests.figures.sharing import check_laws, records_of, whole
 
-TRIALS = {"lt19-utility": 20_000, "lt19-generalisations": 20_000}
+TRIALS = {"lt19-generalisations": 20_000}
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 @pytest.fixture(scope="module")
 def records():
-    return records_of(TRIALS)
+    return {
+        "lt19-utility": registry.load("lt19-utility", whole("lt19-utility")),
+        "lt19-generalisations": registry.load("lt19-generalisations", records_of(TRIALS)),
+    }
 
 
 # --- theory ---------------------------------------------------------------------------
@@ -119,14 +122,14 @@ def test_longer_lists_help_smooth_sensitivity_alone():
 # --- simulated points -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", TRIALS)
+@pytest.mark.parametrize("name", ["lt19-utility", "lt19-generalisations"])
 def test_selections_follow_their_exact_laws(name, records):
-    for found in registry.load(name, records).values():
+    for found in records[name].values():
         check_laws(found, ALPHA)
 
 
 def test_points_hold_the_exact_values(records):
-    found = registry.load("lt19-utility", records)["selected"]
+    found = records["lt19-utility"]["selected"]
     number = 2 * found["selector"].size * len(EPSILONS)
     for name, selector in SELECTORS.items():
         exact = lt19_utility.lines(selector, np.array(EPSILONS))
@@ -138,7 +141,7 @@ def test_points_hold_the_exact_values(records):
 
 
 def test_points_of_generalisations_hold_the_exact_values(records):
-    found = registry.load("lt19-generalisations", records)
+    found = records["lt19-generalisations"]
     confidence = 1.0 - ALPHA / 100
     decoys, medians = found["decoys"].counts, found["medians"].counts
     scores = generalisation_losses.DECOY_SCORES

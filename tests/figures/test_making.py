@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import json
-import os
 import re
 import subprocess
 import sys
@@ -29,49 +28,51 @@ def test_figures_need_their_records(tmp_path):
         render(FIGURES["ps22-5"])
 
 
-def test_command_line_simulates_what_is_missing_and_draws(tmp_path, monkeypatch):
-    # Set, it is left alone: the test writes to no cache outside its folder.
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "compiled"))
-    arguments = ["ps22-6", "--trials", "100", "--out", str(tmp_path / "figures")]
-    arguments += ["--records", str(tmp_path / "records")]
-    result = CliRunner().invoke(app, arguments)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a small record and its pictures; the command's words; and what it said."""
+    folder = tmp_path_factory.mktemp("made")
+    arguments = ["ps22-6", "--trials", "100", "--out", str(folder / "figures")]
+    arguments += ["--records", str(folder / "records")]
+    with pytest.MonkeyPatch.context() as patch:
+        # Set, it is left alone: the test writes to no cache outside its folder.
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder / "compiled"))
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder, arguments, CliRunner().invoke(app, arguments)
+
+
+def test_command_line_simulates_what_is_missing_and_draws(made):
+    folder, arguments, result = made
     assert result.exit_code == 0, result.output
     assert "ps22-6: simulating, 100 trials a cell" in result.output
+    assert "1 of 1, done" in result.output
     for kind in ("png", "pdf"):
-        assert (tmp_path / "figures" / f"ps22-6.{kind}").exists()
+        assert (folder / "figures" / f"ps22-6.{kind}").exists()
     assert "ps22-6.png and .pdf" in result.output
     # Again, and without a budget: the record at hand is good enough.
     assert "up to date" in CliRunner().invoke(app, arguments).output
-    del arguments[1:3]
-    assert "up to date" in CliRunner().invoke(app, arguments).output
+    without = [arguments[0], *arguments[3:]]
+    assert "up to date" in CliRunner().invoke(app, without).output
 
 
-def test_a_second_call_opens_no_record_and_imports_no_library(tmp_path):
-    arguments = ["ps22-6", "--out", str(tmp_path), "--records", str(tmp_path)]
+def test_a_second_call_opens_no_record_and_imports_no_library(made):
+    folder, arguments, _ = made
     code = (
         "import sys\nfrom figures.__main__ import app\n"
         "try: app()\nfinally: print(sorted({'jax', 'scipy', 'xarray', 'h5py', 'matplotlib'} & "
         "set(sys.modules)))"
     )
-
-    def call(*more: str) -> str:
-        caches = {"XDG_CACHE_HOME": str(tmp_path), "JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments, *more],
-            cwd=ROOT,
-            env=os.environ | caches,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    assert "1 of 1, done" in call("--trials", "100")
-    said = call()
-    assert "1 of 1 are up to date" in said
-    assert said.endswith("[]\n")
-    (tmp_path / "ps22-6.tuned.nc").write_bytes(b"not a record")
-    assert "the record cannot be read" in call("--trials", "100")
+    second = subprocess.run(
+        [sys.executable, "-c", code, arguments[0], *arguments[3:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "1 of 1 are up to date" in second.stdout
+    assert second.stdout.endswith("[]\n")
+    (folder / "records" / "ps22-6.tuned.nc").write_bytes(b"not a record")
+    assert "the record cannot be read" in CliRunner().invoke(app, arguments).output
 
 
 def test_what_is_not_drawn_yet_is_known_before_any_code_is_read(tmp_path, monkeypatch):

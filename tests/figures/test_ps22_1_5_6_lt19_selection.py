@@ -18,15 +18,20 @@ from jaxsel.tuning.bounds.renyi import tuned_epsilon
 from sims import registry
 from sims.common.tuned_laws import FAMILIES, Price
 from tests.conftest import ALPHA
-from tests.figures.sharing import check_laws, counts_of, records_of
+from tests.figures.sharing import check_laws, counts_of, records_of, whole
 
 SELECTORS = Search().selectors()
-TRIALS = {"ps22-1": 20, "ps22-5": 100_000, "ps22-6": 200_000, "lt19-selection": 50_000}
+TRIALS = {"lt19-selection": 50_000}
 
 
 @pytest.fixture(scope="module")
 def records():
-    return records_of(TRIALS)
+    return whole("ps22-5", "ps22-6")
+
+
+@pytest.fixture(scope="module")
+def selected():
+    return registry.load("lt19-selection", records_of(TRIALS))["selected"]
 
 
 @pytest.fixture(scope="module")
@@ -160,23 +165,21 @@ def test_simulated_successes_agree_with_theory(records):
     assert goodness_of_fit(counts, [chance, 1.0 - chance, 0.0]) < ALPHA / cells
 
 
-def test_selections_follow_their_exact_laws(records):
-    found = registry.load("lt19-selection", records)["selected"]
-    check_laws(found, ALPHA)
+def test_selections_follow_their_exact_laws(selected):
+    check_laws(selected, ALPHA)
     # Power: Laplace noise that is 10 % too small is noticed.
     selector = SELECTORS["eta=2"]
     scores = candidates()["validation"].astype(float)
     params = selector.params(1.1 * selector.base_epsilons[2])
     law = selector.mechanism.law(scores, params).probabilities
-    counts = counts_of(found.sel(selector="eta=2", point=2))
+    counts = counts_of(selected.sel(selector="eta=2", point=2))
     assert goodness_of_fit(counts, law) < ALPHA
 
 
-def test_expected_accuracies_lie_in_their_intervals(records):
-    found = registry.load("lt19-selection", records)["selected"]
-    confidence = 1.0 - ALPHA / (2 * found["selector"].size * found["point"].size)
+def test_expected_accuracies_lie_in_their_intervals(selected):
+    confidence = 1.0 - ALPHA / (2 * selected["selector"].size * selected["point"].size)
     for name, selector in SELECTORS.items():
-        limits = lt19_selection.points(found.sel(selector=name), confidence)
+        limits = lt19_selection.points(selected.sel(selector=name), confidence)
         exact = lt19_selection.expected(selector, selector.base_epsilons)
         for measure, (mean, low, high) in limits.items():
             assert np.all((low <= mean) & (mean <= high))

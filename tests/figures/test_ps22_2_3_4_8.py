@@ -26,9 +26,8 @@ from sims.common.gaussian_orders import GaussianPair, law_of
 from sims.common.renyi_tallies import natural_trial, two_block_trial
 from sims.common.tuned_laws import Price
 from tests.conftest import ALPHA, seed
-from tests.figures.sharing import records_of
+from tests.figures.sharing import WHOLE, whole
 
-TRIALS = {"ps22-2": 100_000, "ps22-3": 100_000, "ps22-4": 200_000, "ps22-8": 300_000}
 MEANS = (10, 100, 1000, 10_000, 100_000, 1_000_000)
 PAIR, PRICE = GaussianPair(), Price()
 LAWS = ("logarithmic:mean=10", "logarithmic:mean=1e6", "tnb:eta=5,mean=10", "poisson:mean=10")
@@ -36,7 +35,7 @@ LAWS = ("logarithmic:mean=10", "logarithmic:mean=1e6", "tnb:eta=5,mean=10", "poi
 
 @pytest.fixture(scope="module")
 def records():
-    return records_of(TRIALS)
+    return whole("ps22-2", "ps22-3", "ps22-4", "ps22-8")
 
 
 # --- the paper's values ---------------------------------------------------------------
@@ -302,7 +301,7 @@ def test_simulated_divergence_shows_that_tuning_costs_privacy(records):
 
 def test_audited_epsilons_are_lower_bounds_as_large_as_planned(records):
     record = registry.load("ps22-4", records)["audits"]
-    trials, error = TRIALS["ps22-4"], ALPHA / (3 * record.sizes["law"])
+    trials, error = WHOLE["ps22-4"], ALPHA / (3 * record.sizes["law"])
     usual = ps22_4.audited(record)
     careful = ps22_4.audited(record, 1.0 - error)
     least = {}
@@ -343,7 +342,7 @@ def test_audits_name_their_laws_and_events(records):
 
 def test_simulated_conditional_sampling_agrees_with_the_exact_divergence(records):
     record = registry.load("ps22-8", records)["searched"]
-    assert np.all(record.counts.sel(outcome=["0", "1"]).sum("outcome") == TRIALS["ps22-8"])
+    assert np.all(record.counts.sel(outcome=["0", "1"]).sum("outcome") == WHOLE["ps22-8"])
     at = record["order"].values
     _, low, high = ps22_8.simulated(record, 1.0 - ALPHA / at.size)
     exact = np.array([ps22_8.theory(order).lower for order in at])

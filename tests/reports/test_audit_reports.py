@@ -1,5 +1,6 @@
 """The report of an audit of a function, in every format."""
 
+import functools
 import html.parser
 import json
 
@@ -9,17 +10,11 @@ import jaxsel
 from jaxsel.cli.main import main
 from jaxsel.host.errors import InputError
 from jaxsel.reports.audit_report import AuditReport
+from tests.reports import audited
+from tests.reports.audited import half, silent
 
 
-def half(rng, data, n, *, epsilon=1.0):
-    """A count with half the noise."""
-    return sum(data) + rng.laplace(scale=0.5 / epsilon, size=n)
-
-
-def silent(data):
-    raise KeyError("no such column")
-
-
+@functools.cache
 def _audit(function=half, **given):
     options = {"relation": "replace_one", "claim": 1.0, "trials": 4_000, "seed": 7}
     return jaxsel.audit_function(function, [0.0, 1.0], [1.0, 1.0], **options | given)
@@ -77,8 +72,8 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 def test_the_command_line_writes_what_repeats_it(tmp_path, capsys, monkeypatch):
     path = tmp_path / "audit.json"
-    command = ["audit-function", f"{__file__}:half", "--relation", "replace_one", "--claim", "1"]
-    command += ["--trials", "4000", "--seed", "7", "--report", str(path)]
+    command = ["audit-function", f"{audited.__file__}:half", "--relation", "replace_one"]
+    command += ["--claim", "1", "--trials", "4000", "--seed", "7", "--report", str(path)]
     monkeypatch.setattr("sys.argv", ["jaxsel", *command])
     with pytest.raises(SystemExit) as ended:
         main(command)

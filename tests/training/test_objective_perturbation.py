@@ -31,8 +31,9 @@ ALARM = 1e-6
 # --- The accounting ---------------------------------------------------------------------
 
 
-def _largest_by_grid(w, mu, stiffness):
-    p = np.linspace(0.0, 1.0, 200_001)
+def _largest_by_grid(w, mu, stiffness, points=4001):
+    """Too low by less than (stiffness step)^2/8, where the determinant is steepest."""
+    p = np.linspace(0.0, 1.0, points)
     return float(np.max(p * mu * w + (p * mu) ** 2 / 2 + np.log1p(p * (1 - p) * stiffness)))
 
 
@@ -71,7 +72,7 @@ def test_the_tabulated_loss_lies_above_and_near(noise, stiffness):
     for w in (-9.3, -1.23456, 0.0, 0.77, 3.14159, 7.7777):
         place = np.searchsorted(bound.start, w, side="right") - 1
         tabled = bound.begin[place] + bound.slope[place] * (w - bound.start[place])
-        exact = _largest_by_grid(w, 1.0 / noise, stiffness)
+        exact = _largest_by_grid(w, 1.0 / noise, stiffness, 200_001)
         assert exact <= tabled + 1e-9
         assert tabled == pytest.approx(exact, abs=1e-4 / noise)
         # power: a stiffness that is a fifth larger is seen, where there is a determinant
@@ -221,7 +222,7 @@ def _plane_law(rows, targets, loss, noise, regularisation, grid):
     """The density of the minimum on a grid of the plane, by the change of variables."""
     theta = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
     gradient = regularisation * theta
-    hessian = np.broadcast_to(regularisation * np.eye(2), (*theta.shape[:2], 2, 2)).copy()
+    across, down, mixed = regularisation, regularisation, 0.0  # the entries of the Hessian
     for row, target in zip(rows, targets, strict=True):
         predicted = theta @ row
         if loss == "logistic":
@@ -231,9 +232,11 @@ def _plane_law(rows, targets, loss, noise, regularisation, grid):
             slope = np.clip(predicted - target, -1.0, 1.0)
             curvature = (np.abs(slope) < 1.0).astype(float)
         gradient = gradient + slope[..., None] * row
-        hessian += curvature[..., None, None] * np.outer(row, row)
-    density = np.prod(stats.norm.pdf(gradient, scale=noise), axis=-1) * np.linalg.det(hessian)
-    return density * (grid[1] - grid[0]) ** 2
+        across = across + curvature * row[0] ** 2
+        down = down + curvature * row[1] ** 2
+        mixed = mixed + curvature * row[0] * row[1]
+    density = np.exp(-np.sum(gradient**2, axis=-1) / (2.0 * noise**2)) / (2.0 * np.pi * noise**2)
+    return density * (across * down - mixed**2) * (grid[1] - grid[0]) ** 2
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
@@ -244,7 +247,8 @@ def test_small_data_sets_of_the_plane(loss, seed):
     noise, regularisation = 0.9, 0.6
     rows = clipped_rows(generator.normal(size=(4, 2)), 1.0)
     targets = generator.choice([-1.0, 1.0], size=4)
-    grid = np.linspace(-16.0, 16.0, 1201)
+    # a density without kinks is summed exactly by few points
+    grid = np.linspace(-16.0, 16.0, 401 if loss == "logistic" else 1201)
     known = (loss, noise, regularisation, grid)
     fewer, more = (_plane_law(rows[:n], targets[:n], *known) for n in (3, 4))
     for law in (fewer, more):
@@ -276,8 +280,10 @@ def test_the_gap_costs_what_composition_says():
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])
 @pytest.mark.parametrize("gap", [0.0, 1e-6, 0.3, 10.0])
-def test_guarantees_at_the_ends_of_what_is_allowed(loss, gap):
+def test_guarantees_at_the_ends_of_what_is_allowed(loss, gap, monkeypatch):
     for noise, regularisation in ((0.05, 2e-3), (0.07, 1e4), (9e3, 1e-4), (9e3, 1e4)):
+        if (noise, gap) != (0.05, 10.0):  # a look as close as can be takes a second
+            monkeypatch.setattr(objective_privacy, "_MOST_ATOMS", 65)
         tolerance = gap * regularisation / 2.0
         found = guarantee(Settings(loss, noise, regularisation, 1.0, 1.0, tolerance, 1.0))
         epsilons = [found.epsilon(delta) for delta in (1e-2, 1e-6, 1e-10)]

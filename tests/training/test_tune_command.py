@@ -1,5 +1,6 @@
 """jaxsel tune: what it prints, what it keeps to itself, and what it refuses."""
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 
 from jaxsel.cli.main import main
+from jaxsel.data import images
 from jaxsel.host import progress
+from jaxsel.training import search_plan
 
 SMALL = [
     "tune",
@@ -25,6 +28,23 @@ SMALL = [
     "--repetitions",
     "geometric:mean=2",
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _asked_once():
+    """All these searches read the same images, and most ask for the same least noise of scores."""
+    found, real = {}, search_plan._score_noise
+
+    def score_noise(repetitions, delta, target):
+        asked = repetitions.name, delta, target
+        if asked not in found:
+            found[asked] = real(repetitions, delta, target)
+        return found[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_plan, "_score_noise", score_noise)
+        patch.setattr(images, "_digits", functools.cache(images._digits))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -248,11 +248,12 @@ def released_error(settings: QueryRelease, x: npt.ArrayLike = ()) -> tuple[np.nd
     points = np.asarray(x, dtype=np.float64)
     nodes, weights = _error_nodes(settings, points)
     noise, noise_weights = _noise_nodes(settings, settings.cap - settings.offset - nodes)
-    chosen = np.empty_like(weights)
-    for row, error in enumerate(nodes):
-        better = bound_below(settings, error + settings.offset + noise[row])
-        density = selection_factor(better, settings.runs)
-        chosen[row] = weights[row] * (noise_weights[row] @ density)
+    bounds = nodes[:, None] + settings.offset + noise
+    # Many at once, but of as few errors at a time as fit into the memory.
+    parts = np.array_split(bounds, len(nodes) // 64 + 1)
+    better = [bound_below(settings, part.ravel()) for part in parts]
+    density = selection_factor(np.concatenate(better), settings.runs).reshape(bounds.shape)
+    chosen = weights * np.sum(noise_weights * density, axis=1)
     above = np.array([chosen[nodes > point].sum() for point in points])
     return above, correction_chance(settings)
 

@@ -6,6 +6,7 @@ released. Candidates of equal count and relevance form a group; within a group t
 arrived by any time is binomial, so that the law needs one integral over time.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -98,20 +99,57 @@ def _binomial(size: int, share: np.ndarray, length: int) -> np.ndarray:
 
 def _sum_law(u, levels, sizes, length: int) -> np.ndarray:
     """The law, below ``length``, of how many of all groups have arrived by time exp(u)."""
-    if levels.size == 1:
-        return _binomial(int(sizes[0]), _arrived(u, levels[0]), length)
+    law = _with_more(None, u, levels, sizes, length)
+    return _none_arrived(u, length) if law is None else law
+
+
+def _none_arrived(u: np.ndarray, length: int) -> np.ndarray:
     law = np.zeros((u.size, length))
     law[:, 0] = 1.0
+    return law
+
+
+def _with_more(law: np.ndarray | None, u, levels, sizes, length: int) -> np.ndarray | None:
+    """A law as of ``_sum_law``, None of no group, with that of more groups added."""
     for level, size in zip(levels, sizes, strict=True):
         if size == 0:
             continue
-        one = _binomial(int(size), _arrived(u, level), length)
-        reach = min(int(size), length - 1)
+        share = _arrived(u, level)
+        if law is None:
+            law = _binomial(int(size), share, length)
+            continue
+        if size == 1:
+            arrived = law[:, :-1] * share[:, None]
+            law = law * (1.0 - share)[:, None]
+            law[:, 1:] += arrived
+            continue
+        one = _binomial(int(size), share, length)
         new = law * one[:, :1]
-        for j in range(1, reach + 1):
+        for j in range(1, min(int(size), length - 1) + 1):
             new[:, j:] += law[:, : length - j] * one[:, j : j + 1]
         law = new
     return law
+
+
+def _sum_laws_without_one(u, levels, sizes, length: int) -> Iterator[np.ndarray]:
+    """For each group in turn, the law of all candidates but one of that group.
+
+    Halves of the groups are added to the law of what is outside of both, so that with n groups
+    one is added n log2 n times.
+    """
+
+    def divided(groups: slice, law: np.ndarray | None) -> Iterator[np.ndarray]:
+        count = groups.stop - groups.start
+        if count == 1:
+            law = _with_more(law, u, levels[groups], sizes[groups] - 1, length)
+            yield _none_arrived(u, length) if law is None else law
+            return
+        middle = groups.start + count // 2
+        halves = slice(groups.start, middle), slice(middle, groups.stop)
+        for one, other in (halves, halves[::-1]):
+            yield from divided(one, _with_more(law, u, levels[other], sizes[other], length))
+
+    yield from divided(slice(0, levels.size), None)
 
 
 def _span(levels, sizes, k: int, stopped: bool) -> tuple[float, float]:
@@ -206,10 +244,7 @@ def hit_law(
     else:
         room = np.minimum(np.cumsum(few, axis=1), 1.0)[:, k - 1 :: -1]
     at_least = np.zeros(k)
-    for g in range(wanted.size):
-        fewer = counts.copy()
-        fewer[g] -= 1
-        before = _sum_law(u, wanted, fewer, k)
+    for g, before in enumerate(_sum_laws_without_one(u, wanted, counts, k)):
         density = counts[g] * np.exp(_log_density(u, wanted[g]))
         at_least += (weight * density * alive) @ (before * room)
     if not stopped:
