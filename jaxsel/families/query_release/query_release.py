@@ -18,12 +18,14 @@ from jaxsel.families.query_release.repaired_answers import RepairedAnswers
 from jaxsel.families.selection_and_test.state import initialise, runs
 from jaxsel.host.errors import InputError, check_choice, check_finite
 from jaxsel.kernel import lanes, noise, stream
+from jaxsel.kernel.exponential import one_minus_exp
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 from jaxsel.language.domains import choice
 from jaxsel.language.signature import read_params
 
 _MOST_RUNS = 100_000_000
 _STATE_TAG, _COIN_TAG, _BOUND_TAG, _PICK_TAG, _REPAIR_TAG = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
+_RUNS_TAG = 0xE5
 _LABELS = {
     "answers": ("mean < 1/2", "mean >= 1/2", "true answers"),
     "correction": ("private answers", "true answers"),
@@ -173,11 +175,15 @@ def _code(outcome: Answers) -> Array:
     return outcome.code
 
 
-def _private_bound(key: stream.Key, error, params) -> Array:
-    """The bound s = error + A + TLap, which is never below the error, as TLap lies in [-A, A]."""
+def _private_bound(number: noise.Ends, error, params) -> Array:
+    """The bound s = error + A + TLap, which is never below the error, as TLap lies in [-A, A].
+
+    ``number`` is uniform, and becomes TLap.
+    """
     rate, offset = params["inner_epsilon"] / 2.0, params["offset"]
-    added = noise.truncated_laplace(noise.number(key, 0), rate * offset) / rate
-    return error + offset + added
+    added = noise.truncated_laplace(number, rate * offset, fused=True)
+    # XLA on CPU makes a quotient once, also where a loop keeps two things that depend on it.
+    return (rate * (error + offset) + added) / rate
 
 
 def _inner_vector(key: stream.Key, data, params) -> Array:
@@ -204,7 +210,8 @@ def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
         here = stream.at_round(key, number)
         answers = _inner_vector(here, data, params)
         error = jnp.max(jnp.abs(answers - data))
-        bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
+        bound_number = noise.number(stream.fold(here, _BOUND_TAG), 0)
+        bound = _private_bound(bound_number, error, params)
         better = runs(coins, state, number) & (bound < best[0])
         return jax.tree.map(lambda new, old: jnp.where(better, new, old), (bound, answers), best)
 
@@ -217,18 +224,22 @@ def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
     # Bin(T, U) is uniform on {0, ..., T}.
     total = (params["runs"] + 1).astype(jnp.float64)
     count = jnp.floor(noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total)
-    count = jnp.minimum(count.astype(jnp.int64), params["runs"])
+    count = jnp.minimum(count.astype(jnp.int32), params["runs"].astype(jnp.int32))
+    # Run i has the draws 2 i and 2 i + 1; a key of its own would be two hashes more.
+    draws = stream.fold(key, _RUNS_TAG)
+
+    def largest_error(number) -> Array:
+        # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
+        first = noise.number(draws, 2 * number.astype(jnp.uint32))
+        waiting = noise.exponential(first, fused=True) / data.shape[0]
+        tail = noise.Ends(jnp.asarray(True), one_minus_exp(waiting) / 2)
+        return params["noise_scale"] * noise.normal(tail)
 
     def one_run(number, best):
-        here = stream.at_round(key, number)
-        # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
-        waiting = noise.exponential(noise.number(here, 0)) / data.shape[0]
-        magnitude = noise.normal(noise.Ends(jnp.asarray(True), -jnp.expm1(-waiting) / 2))
-        error = params["noise_scale"] * magnitude
-        bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
-        # One complex number: two apart make XLA on CPU compute every draw twice.
-        return jnp.where(bound < lax.real(best), lax.complex(bound, error), best)
+        second = noise.number(draws, 2 * number.astype(jnp.uint32) + 1)
+        bound = _private_bound(second, largest_error(number), params)
+        least, winner = best
+        return jnp.minimum(bound, least), jnp.where(bound < least, number, winner)
 
-    nothing = lax.complex(jnp.asarray(jnp.inf), jnp.asarray(0.0))
-    best = lanes.repeat(count, one_run, nothing)
-    return lax.real(best), lax.imag(best)
+    best, winner = lanes.repeat(count, one_run, (jnp.asarray(jnp.inf), jnp.zeros_like(count)))
+    return best, largest_error(winner)
