@@ -219,6 +219,7 @@ _NESTED = {
     "closed_call": _call("call_jaxpr"),
     "custom_jvp_call": _call("call_jaxpr"),
     "custom_vjp_call": _call("call_jaxpr"),
+    "custom_vmap_call": _call("call"),
     "while": _while,
     "scan": _scan,
     "cond": _cond,
