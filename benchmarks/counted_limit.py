@@ -18,6 +18,7 @@ from jax import lax
 from benchmarks.operations import ARITHMETIC, HASH, SHORT_LOG, TRANSCENDENTAL
 from benchmarks.timing import Sampler
 from jaxsel.kernel import stream
+from jaxsel.kernel.exponential import one_minus_exp
 from jaxsel.kernel.logarithm import log
 
 # Number of elements in one round of a loop.
@@ -103,8 +104,9 @@ _LOOPS: dict[str, tuple[Callable, int]] = {
     for name in TRANSCENDENTAL
     for dtype in ("float32", "float64")
 }
-# The fastest logarithm available.
+# The fastest ones available.
 _LOOPS["log float64"] = _elementwise(log, double=True), 1
+_LOOPS["expm1 float64"] = _elementwise(one_minus_exp, double=True), 1
 
 
 def per_loop(counts: Mapping[str, float]) -> dict[str, float]:

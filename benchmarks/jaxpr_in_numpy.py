@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 import scipy.special
+from jax.lax import RoundingMethod
 
 Watch = Mapping[str, Callable[..., Sequence[Any]]]
 
@@ -87,6 +88,9 @@ _WITH_SETTINGS: dict[str, Callable] = {
         x.view(new_dtype) if np.dtype(new_dtype).itemsize == x.itemsize else None
     ),
     "not": lambda x, **_: ~x,
+    "round": lambda x, *, rounding_method: (
+        np.rint(x) if rounding_method == RoundingMethod.TO_NEAREST_EVEN else None
+    ),
     "iota": lambda *, dtype, shape, dimension, **_: np.broadcast_to(
         np.arange(shape[dimension], dtype=dtype).reshape(
             [-1 if axis == dimension else 1 for axis in range(len(shape))]
@@ -215,6 +219,7 @@ _NESTED = {
     "closed_call": _call("call_jaxpr"),
     "custom_jvp_call": _call("call_jaxpr"),
     "custom_vjp_call": _call("call_jaxpr"),
+    "custom_vmap_call": _call("call"),
     "while": _while,
     "scan": _scan,
     "cond": _cond,

@@ -62,7 +62,11 @@ def numpy_form(mechanism: Mechanism, data: Any, params: Any) -> Sampler:
             events,
             lane,
             prepared,
-            watch={THREEFRY: two_words, "join_single": logarithm, "join_double": logarithm},
+            watch={
+                THREEFRY: two_words,
+                **dict.fromkeys(("join_single", "join_double", "join_fused"), logarithm),
+                "one_minus_exp_double": lambda place, x: [-np.expm1(-x)],
+            },
         )
 
         block(lane, prepared)  # raises an error at once if NumPy cannot run it

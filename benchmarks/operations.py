@@ -49,7 +49,13 @@ KINDS = (
 _PLACE = {kind: place for place, kind in enumerate(KINDS)}
 # Jitted functions that count as one operation per element.
 THREEFRY = "threefry_rounds"
-_NAMED = {THREEFRY: HASH, "join_single": SHORT_LOG, "join_double": "log float64"}
+_NAMED = {
+    THREEFRY: HASH,
+    "join_single": SHORT_LOG,
+    "join_double": "log float64",
+    "join_fused": "log float64",
+    "one_minus_exp_double": "expm1 float64",
+}
 _MOVES = {
     "broadcast_in_dim",
     "reshape",

@@ -67,10 +67,20 @@ def _split_double(x: Float64[Array, "..."]) -> tuple[Array, Array]:
     return exponent, lax.bitcast_convert_type(mantissa, jnp.float64) - 1
 
 
-def join(exponent: Float[Array, "..."], fraction: Float[Array, "..."]) -> Array:
-    """The logarithm of 2^e (1 + f), to a relative error of about 1e-7 (float64: 2e-16)."""
+def join(
+    exponent: Float[Array, "..."], fraction: Float[Array, "..."], *, fused: bool = False
+) -> Array:
+    """The logarithm of 2^e (1 + f), to a relative error of about 1e-7 (float64: 2e-16).
+
+    Args:
+      exponent, fraction: e and f.
+      fused: whether a float64 logarithm is made without a quotient that is read twice. XLA on CPU
+        gives such a quotient a program of its own, and makes what leads to it, hash included, in
+        both. That is right where several results need the logarithm, as in most mechanisms, and
+        wrong where one does.
+    """
     if fraction.dtype == jnp.float64:
-        return join_double(exponent, fraction)
+        return (join_fused if fused else join_double)(exponent, fraction)
     return join_single(exponent, fraction)
 
 
@@ -88,8 +98,17 @@ def join_single(exponent: Array, fraction: Array) -> Float32[Array, "..."]:
 @jax.jit
 def join_double(exponent: Array, fraction: Array) -> Float64[Array, "..."]:
     """``join`` of float64 numbers."""
+    return _series(exponent, fraction, fraction / (2 + fraction))
+
+
+@jax.jit
+def join_fused(exponent: Array, fraction: Array) -> Float64[Array, "..."]:
+    """``join`` of float64 numbers, ``fused``."""
+    return _series(exponent, fraction, fraction * (1 / (2 + fraction)))
+
+
+def _series(exponent: Array, fraction: Array, s: Array) -> Array:
     f = fraction
-    s = f / (2 + f)
     z = s * s
     r = z * np.float64(_R[0]) + _R[1]
     for coefficient in _R[2:]:
@@ -99,9 +118,9 @@ def join_double(exponent: Array, fraction: Array) -> Float64[Array, "..."]:
     return exponent * _LOG_2_HIGH - ((half - small) - f)
 
 
-def log(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log x for positive normal x."""
-    return join(*split(x))
+def log(x: Float[Array, "..."], *, fused: bool = False) -> Float[Array, "..."]:
+    """log x for positive normal x; ``fused`` as in ``join``."""
+    return join(*split(x), fused=fused)
 
 
 def log1p(x: Float[Array, "..."]) -> Float[Array, "..."]:

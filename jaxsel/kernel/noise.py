@@ -17,11 +17,10 @@ precision   words a variate     smallest t             dtype
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, UInt32
 
 from jaxsel.host.errors import InputError, check_choice
@@ -125,8 +124,11 @@ def uniform(number: Ends) -> Float[Array, "..."]:
     return jnp.where(number.upper, _constant(number.t, 1.0) - number.t, number.t)
 
 
-def exponential(number: Ends) -> Float[Array, "..."]:
-    """Standard exponential, accurate near 0 and in its tail; one logarithm."""
+def exponential(number: Ends, *, fused: bool = False) -> Float[Array, "..."]:
+    """Standard exponential, accurate near 0 and in its tail; one logarithm.
+
+    ``fused`` is of this logarithm (``jaxsel.kernel.logarithm.join``).
+    """
     upper, t = number
     # Minus log(t), or log(1 - t) from the exact fraction of 1 - t.
     exponent, fraction = split(t)
@@ -134,7 +136,7 @@ def exponential(number: Ends) -> Float[Array, "..."]:
     below = jnp.where(halved, _constant(t, -1.0), _constant(t, 0.0))
     exponent = jnp.where(upper, exponent, below)
     fraction = jnp.where(upper, fraction, jnp.where(halved, 1 - (t + t), -t))
-    return -join(exponent, fraction)
+    return -join(exponent, fraction, fused=fused)
 
 
 def gumbel(number: Ends) -> Float[Array, "..."]:
@@ -152,11 +154,11 @@ def laplace(number: Ends) -> Float[Array, "..."]:
     return jnp.where(number.upper, magnitude, -magnitude)
 
 
-def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
-    """Standard Laplace conditioned on ``|x| <= bound``."""
+def truncated_laplace(number: Ends, bound, *, fused: bool = False) -> Float[Array, "..."]:
+    """Standard Laplace conditioned on ``|x| <= bound``; ``fused`` as in ``exponential``."""
     floor = jnp.exp(-jnp.asarray(bound, dtype=number.t.dtype))
     one = _constant(number.t, 1.0)
-    magnitude = -log(floor + (number.t + number.t) * (one - floor))
+    magnitude = -log(floor + (number.t + number.t) * (one - floor), fused=fused)
     return jnp.where(number.upper, magnitude, -magnitude)
 
 
@@ -164,6 +166,41 @@ def truncated_laplace(number: Ends, bound) -> Float[Array, "..."]:
 # 2**-66); constant terms first. Relative error 2e-8 before rounding.
 _NORMAL_P = (1.2533141, 0.30342332, 0.05879789, 0.0068089096, 0.00045851682, 7.8727135e-06)
 _NORMAL_Q = (1.0, 0.23029783, 0.044529576, 0.0050561056, 0.00033124414, 5.5727633e-06)
+# The same for float64, on [0, 60] (t above 2**-88). Relative error 4e-17 before rounding.
+_NORMAL_P_DOUBLE = (
+    1.2533141373155003,
+    0.5240045728677012,
+    0.14387388212772292,
+    0.030839882347887877,
+    0.004694230655326295,
+    0.0006109006823215253,
+    5.977875375273629e-05,
+    4.95778559562203e-06,
+    3.2199784425088027e-07,
+    1.7944386025324478e-08,
+    7.834455066376266e-10,
+    2.4840692589428807e-11,
+    8.993613429434841e-13,
+    1.0167672047161877e-14,
+    2.2019776096083036e-17,
+)
+_NORMAL_Q_DOUBLE = (
+    1.0,
+    0.40629577068209305,
+    0.1103351845597955,
+    0.023510679309028962,
+    0.0035285019243730784,
+    0.00045855282623390246,
+    4.4311211669195785e-05,
+    3.6711729909206657e-06,
+    2.3617240755709672e-07,
+    1.3158694620082594e-08,
+    5.672768232191496e-10,
+    1.814166726637382e-11,
+    6.449633153844074e-13,
+    7.216796313580017e-15,
+    1.557306642034717e-17,
+)
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
@@ -173,18 +210,31 @@ def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     return value
 
 
+def _long_polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    # Estrin's scheme: shorter chains than Horner's keep the vector units busy.
+    terms: list[Any] = list(coefficients)
+    while len(terms) > 1:
+        pairs = [low + high * x for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+        x = x * x
+    return terms[0]
+
+
 def normal(number: Ends) -> Float[Array, "..."]:
-    """Standard normal by the inverse distribution function; one logarithm."""
+    """Standard normal by the inverse distribution function; one logarithm.
+
+    The relative error in float64 is at most 1e-15 for t >= 2**-88.
+    """
     upper, t = number
+    x = 1 - (t + t)
+    exponent, fraction = split(4 * (t * (1 - t)))
+    # Near the middle 4 t (1 - t) = 1 - x^2, and x is exact.
+    w = -join(exponent, jnp.where(exponent == 0, -x * x, fraction), fused=True)
     if t.dtype == jnp.float64:
-        magnitude = -ndtri(t)
+        ratio = _long_polynomial(_NORMAL_P_DOUBLE, w) / _long_polynomial(_NORMAL_Q_DOUBLE, w)
     else:
-        x = 1 - (t + t)
-        exponent, fraction = split(4 * (t * (1 - t)))
-        # Near the middle 4 t (1 - t) = 1 - x^2, and x is exact.
-        w = -join(exponent, jnp.where(exponent == 0, -x * x, fraction))
         ratio = _polynomial(_NORMAL_P, w) / _polynomial(_NORMAL_Q, w)
-        magnitude = jnp.sqrt(w) * ratio
+    magnitude = jnp.sqrt(w) * ratio
     return jnp.where(upper, magnitude, -magnitude)
 
 

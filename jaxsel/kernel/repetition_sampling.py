@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxsel import repetitions as laws
 from jaxsel.host.errors import InputError, check_choice
 from jaxsel.kernel import look_up, noise, stream
+from jaxsel.kernel.exponential import one_minus_exp
 from jaxsel.kernel.logarithm import log, log1p
 
 
@@ -47,7 +48,7 @@ def _negative_log(number: noise.Ends) -> Array:
 def rank_given_count(count: Int[Array, ""], number: noise.Ends) -> Rank:
     """The least rank of ``count`` runs: 1 - V^(1/K) for the uniform V."""
     runs = jnp.maximum(count, 1).astype(number.t.dtype)
-    return Rank(-jnp.expm1(-_negative_log(number) / runs), count == 0)
+    return Rank(one_minus_exp(_negative_log(number) / runs), count == 0)
 
 
 def _truncated_negative_binomial(key, p) -> Rank:
@@ -88,20 +89,19 @@ def _poisson(key, p) -> Rank:
 
 
 def _binomial(key, p) -> Rank:
-    u = -jnp.expm1(-_negative_log(_number(key, 0)) / p["count"]) / p["probability"]
+    u = one_minus_exp(_negative_log(_number(key, 0)) / p["count"]) / p["probability"]
     return Rank(jnp.minimum(u, 1.0), u > 1)
 
 
 def _beta_binomial(key, p) -> Rank:
     # p = U^(1/gamma) is drawn once and K is Bin(count, p) (Cohen et al. 2022, Alg. 1).
     log_probability = -_negative_log(_number(key, 1)) / p["gamma"]
-    log_v = -_negative_log(_number(key, 0))
-    u = -jnp.expm1(log_v / p["count"]) * jnp.exp(-log_probability)
+    u = one_minus_exp(_negative_log(_number(key, 0)) / p["count"]) * jnp.exp(-log_probability)
     return Rank(jnp.minimum(u, 1.0), u > 1)
 
 
 def _point_mass(key, p) -> Rank:
-    u = -jnp.expm1(-_negative_log(_number(key, 0)) / p["count"])
+    u = one_minus_exp(_negative_log(_number(key, 0)) / p["count"])
     return Rank(u, jnp.zeros_like(u, dtype=bool))
 
 

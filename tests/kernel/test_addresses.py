@@ -14,7 +14,7 @@ from jax import lax
 
 from benchmarks import jaxpr_in_numpy
 from jaxsel.catalogue import mechanisms
-from jaxsel.kernel import stream
+from jaxsel.kernel import lanes, stream
 from jaxsel.language.base import Mechanism
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -183,6 +183,12 @@ def test_a_number_used_twice_is_seen(seed, monkeypatch):
 
         return lax.fori_loop(0, 9, once, stream.words(stream.fold(key, 7), 0)[0])
 
+    def stuck_in_lanes(key, data, params):
+        def once(i, total):
+            return total ^ stream.words(stream.at_round(key, i // 2), 0)[0]
+
+        return lanes.repeat(jnp.int32(4), once, jnp.uint32(0))
+
     def stuck(key, data, params):
         def once(i, total):
             return total ^ stream.words(stream.at_round(key, i // 2), 0)[0]
@@ -196,7 +202,13 @@ def test_a_number_used_twice_is_seen(seed, monkeypatch):
         return lax.fori_loop(0, 9, once, stream.words(stream.fold(key, 7), 0)[0])
 
     built = mechanisms()[0].build({})
-    for sample, seen in ((same_draw, 1), (like_a_tag, 1), (stuck, 2), (fine, 0)):
+    for sample, seen in (
+        (same_draw, 1),
+        (like_a_tag, 1),
+        (stuck, 2),
+        (stuck_in_lanes, 2),
+        (fine, 0),
+    ):
         recorder = Recorder(monkeypatch)
         mechanism = built.mechanism._replace(sample=sample, prepare=lambda data, params: ((), ()))
         recorder.run(mechanism, (), (), seed)

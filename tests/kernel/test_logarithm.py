@@ -1,5 +1,7 @@
 """The logarithms: of float32 against float64, of float64 against mpmath."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -74,8 +76,9 @@ def units(function, exact, points) -> np.ndarray:
         return np.abs(gaps) / np.spacing(np.abs(np.array(right, dtype=float)))
 
 
-def test_the_wide_logarithm_is_right_to_its_last_place():
-    assert units(log, mpmath.log, DOUBLES).max() < 1.0
+@pytest.mark.parametrize("fused", [False, True])
+def test_the_wide_logarithm_is_right_to_its_last_place(fused):
+    assert units(functools.partial(log, fused=fused), mpmath.log, DOUBLES).max() < 1.0
 
 
 def test_the_wide_logarithm_of_one_more_is_right_to_its_last_places():

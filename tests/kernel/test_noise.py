@@ -73,6 +73,34 @@ def test_tails_to_1e_8(law, side, precision):
             assert log_error < (3e-5 if precision == "tail" else 1e-9), (tail, value)
 
 
+def test_the_wide_normal_is_right_to_its_last_places(seed):
+    """Down to 2**-88, where a mechanism divides a tail of 2**-65 among 2**23 draws."""
+    generator = np.random.default_rng(seed)
+    tails = np.concatenate(
+        [
+            2.0 ** -generator.uniform(1, 88, 500),
+            generator.uniform(0, 0.5, 300),
+            0.5 - 2.0 ** -generator.uniform(2, 52, 300),
+            [0.25, (1 - 0.5**0.5) / 2, 2.0**-65, 2.0**-88, np.nextafter(0.5, 0)],
+        ]
+    )
+    with jax.enable_x64(True), mpmath.workdps(50):
+        upper, lower = (
+            np.asarray(
+                jax.jit(noise.normal)(noise.Ends(jnp.full(tails.shape, side), jnp.asarray(tails)))
+            )
+            for side in (True, False)
+        )
+        np.testing.assert_array_equal(upper, -lower)
+        assert float(noise.normal(noise.Ends(jnp.asarray(True), jnp.asarray(0.5)))) == 0.0
+        found = [mpmath.mpf(float(x)) for x in upper]
+        errors = [
+            float((mpmath.ncdf(-x) - mpmath.mpf(float(t))) / mpmath.npdf(x) / x)
+            for x, t in zip(found, tails, strict=True)
+        ]
+    assert np.max(np.abs(errors)) < 1e-15  # as documented
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_fast_precision_ends_where_it_says(law):
     """One word cannot go beyond 2**-24; two words can."""

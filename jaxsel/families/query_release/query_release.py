@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxsel.families.query_release import parameters
 from jaxsel.families.query_release.laws import QueryRelease, correction_chance, query_release
@@ -18,12 +18,17 @@ from jaxsel.families.query_release.repaired_answers import RepairedAnswers
 from jaxsel.families.selection_and_test.state import initialise, runs
 from jaxsel.host.errors import InputError, check_choice, check_finite
 from jaxsel.kernel import lanes, noise, stream
+from jaxsel.kernel.exponential import one_minus_exp
+from jaxsel.kernel.logarithm import log
 from jaxsel.language.base import FiniteLaw, Mechanism, factory
 from jaxsel.language.domains import choice
 from jaxsel.language.signature import read_params
 
 _MOST_RUNS = 100_000_000
 _STATE_TAG, _COIN_TAG, _BOUND_TAG, _PICK_TAG, _REPAIR_TAG = 0xE0, 0xE1, 0xE2, 0xE3, 0xE4
+_RUNS_TAG = 0xE5
+# Below the resolution that the mechanism declares.
+_LEAST_WAITING = 2.0**-54
 _LABELS = {
     "answers": ("mean < 1/2", "mean >= 1/2", "true answers"),
     "correction": ("private answers", "true answers"),
@@ -82,8 +87,8 @@ def query_release_mechanism(
 
     Args:
       method: "literal" flips a coin for each of T runs, whether to make it, and draws whole
-        vectors of answers; "largest" draws the number of runs made and only the largest error of
-        each, by its law (inner mechanism "gaussian" only).
+        vectors of answers; "largest" draws the number of runs made and only the largest errors of
+        those that can win, in ascending order, by their law (inner mechanism "gaussian" only).
       inner: the mechanism of one run: "gaussian" adds Gaussian noise to every answer; "repaired"
         then measures the answers with the largest errors again.
       event: "answers" tells whether the mean answer is below 1/2 (literal only);
@@ -173,11 +178,38 @@ def _code(outcome: Answers) -> Array:
     return outcome.code
 
 
-def _private_bound(key: stream.Key, error, params) -> Array:
-    """The bound s = error + A + TLap, which is never below the error, as TLap lies in [-A, A]."""
+class _Ordered(NamedTuple):
+    """The runs of a trial that were made, in the order of their errors.
+
+    Attributes:
+      number: how many.
+      passed: -log(1 - chance of a lesser error), of the last.
+      least: the least bound.
+      winner: ``passed`` of its run.
+      open: Bool[Array, ""], whether a later run may have a lesser bound.
+    """
+
+    number: Int[Array, ""]
+    passed: Float[Array, ""]
+    least: Float[Array, ""]
+    winner: Float[Array, ""]
+    open: Bool[Array, ""]
+
+
+def _truncated(number: noise.Ends, params) -> Array:
+    """TLap, in units of its scale."""
+    bound = params["inner_epsilon"] / 2.0 * params["offset"]
+    return noise.truncated_laplace(number, bound, fused=True)
+
+
+def _private_bound(added, error, params) -> Array:
+    """The bound s = error + A + TLap, which is never below the error, as TLap lies in [-A, A].
+
+    ``added`` is TLap in units of its scale.
+    """
     rate, offset = params["inner_epsilon"] / 2.0, params["offset"]
-    added = noise.truncated_laplace(noise.number(key, 0), rate * offset) / rate
-    return error + offset + added
+    # XLA on CPU makes a quotient once, also where a loop keeps two things that depend on it.
+    return (rate * (error + offset) + added) / rate
 
 
 def _inner_vector(key: stream.Key, data, params) -> Array:
@@ -204,7 +236,8 @@ def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
         here = stream.at_round(key, number)
         answers = _inner_vector(here, data, params)
         error = jnp.max(jnp.abs(answers - data))
-        bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
+        added = _truncated(noise.number(stream.fold(here, _BOUND_TAG), 0), params)
+        bound = _private_bound(added, error, params)
         better = runs(coins, state, number) & (bound < best[0])
         return jax.tree.map(lambda new, old: jnp.where(better, new, old), (bound, answers), best)
 
@@ -212,23 +245,63 @@ def _literal(key: stream.Key, data, params) -> tuple[Array, Array]:
     return lax.fori_loop(0, params["runs"], one_run, nothing)
 
 
+def _number_at(below: Array, above: Array) -> noise.Ends:
+    """The number ``below``, which is 1 - ``above``."""
+    return noise.Ends(above < below, jnp.minimum(below, above))
+
+
 def _largest_only(key: stream.Key, data, params) -> tuple[Array, Array]:
-    """The least private bound and the largest error of its answers, by the law of the maximum."""
+    """The least private bound and the largest error of its answers, by the laws of both.
+
+    Runs are made in the order of their errors, the least first, until no later one can have the
+    least bound even with the least noise of all.
+    """
+    coins, draws = stream.fold(key, _COIN_TAG), stream.fold(key, _RUNS_TAG)
     # Bin(T, U) is uniform on {0, ..., T}.
     total = (params["runs"] + 1).astype(jnp.float64)
-    count = jnp.floor(noise.uniform(noise.number(stream.fold(key, _COIN_TAG), 0)) * total)
-    count = jnp.minimum(count.astype(jnp.int64), params["runs"])
+    count = jnp.floor(noise.uniform(noise.number(coins, 0)) * total)
+    count = jnp.minimum(count, total - 1)
+    # The least of the noises, at which their distribution function is ``lowest``, is as likely that
+    # of any run.
+    lowest = one_minus_exp(noise.exponential(noise.number(coins, 1)) / jnp.maximum(count, 1))
+    owner = jnp.floor(noise.uniform(noise.number(coins, 2)) * count)
+    owner = jnp.minimum(owner, count - 1)
+    least_noise = _truncated(_number_at(lowest, 1 - lowest), params)
 
-    def one_run(number, best):
-        here = stream.at_round(key, number)
+    def error_at(passed) -> Array:
         # |noise| of all k is below x with chance (1 - tail)^k = exp(-waiting).
-        waiting = noise.exponential(noise.number(here, 0)) / data.shape[0]
-        magnitude = noise.normal(noise.Ends(jnp.asarray(True), -jnp.expm1(-waiting) / 2))
-        error = params["noise_scale"] * magnitude
-        bound = _private_bound(stream.fold(here, _BOUND_TAG), error, params)
-        # One complex number: two apart make XLA on CPU compute every draw twice.
-        return jnp.where(bound < lax.real(best), lax.complex(bound, error), best)
+        waiting = -log(one_minus_exp(passed), fused=True)
+        waiting = jnp.maximum(waiting, _LEAST_WAITING) / data.shape[0]
+        tail = noise.Ends(jnp.asarray(True), one_minus_exp(waiting) / 2)
+        return params["noise_scale"] * noise.normal(tail)
 
-    nothing = lax.complex(jnp.asarray(jnp.inf), jnp.asarray(0.0))
-    best = lanes.repeat(count, one_run, nothing)
-    return lax.real(best), lax.imag(best)
+    def one_run(state: _Ordered) -> _Ordered:
+        number = state.number.astype(count.dtype)
+        first = 2 * state.number.astype(jnp.uint32)
+        # The chances of lesser errors are ordered uniform numbers, whose -log(1 - chance) has
+        # exponential spacings.
+        spacing = noise.exponential(noise.number(draws, first), fused=True)
+        passed = state.passed + spacing / (count - number)
+        error = error_at(passed)
+        uniform = noise.number(draws, first + 1)
+        own = number == owner
+        below = jnp.where(own, 0.0, noise.uniform(uniform))
+        above = jnp.where(own, 1.0, noise.uniform(uniform.flipped))
+        beyond = 1 - lowest
+        added = _truncated(_number_at(lowest + beyond * below, beyond * above), params)
+        bound = _private_bound(added, error, params)
+        least = jnp.minimum(bound, state.least)
+        # No later run has a lesser bound than this one with the least noise.
+        may_win = _private_bound(least_noise, error, params) < least
+        return _Ordered(
+            state.number + 1,
+            passed,
+            least,
+            jnp.where(bound < state.least, passed, state.winner),
+            may_win & (number + 1 < count),
+        )
+
+    zero = jnp.asarray(0.0)
+    start = _Ordered(jnp.int32(0), zero, jnp.asarray(jnp.inf), zero, count > 0)
+    found = lanes.while_loop(lambda state: state.open, one_run, start)
+    return found.least, error_at(found.winner)
