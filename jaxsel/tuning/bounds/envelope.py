@@ -53,6 +53,7 @@ class Envelope(NamedTuple):
 
 
 _LINEAR = -690.0  # logarithms of normal float64 numbers
+_AT_ONCE = 1 << 13  # losses by epsilons, whose arrays stay in the cache
 
 
 def _hull(cover: SlopeCover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,16 +107,16 @@ def _log_floor(bound: Envelope) -> float:
     return bound.log_mean + math.log(total) if total > 0.0 else -math.inf
 
 
-def _at(bound: Envelope, epsilon: float) -> float:
-    """log of the bound at one epsilon >= 0."""
-    if math.isinf(epsilon):
-        return _log_floor(bound)
-    log_weight = epsilon - bound.loss
+def _at(bound: Envelope, epsilon: np.ndarray) -> np.ndarray:
+    """log of the bound at each epsilon >= 0 of a vector."""
+    log_weight = epsilon[:, None] - bound.loss
     place = np.searchsorted(-bound.log_slopes, -log_weight)
-    gap = log_weight + bound.log_second[place] - bound.log_first[place]
+    with np.errstate(invalid="ignore"):  # at an infinite epsilon
+        gap = log_weight + bound.log_second[place] - bound.log_first[place]
     part = np.exp(bound.log_first[place]) * -np.expm1(np.minimum(gap, 0.0))
-    total = float(np.sum(bound.mass * part)) + bound.singular
-    return bound.log_mean + math.log(total) if total > 0.0 else -math.inf
+    with np.errstate(divide="ignore"):
+        found = bound.log_mean + np.log(np.sum(bound.mass * part, axis=-1) + bound.singular)
+    return np.where(np.isinf(epsilon), _log_floor(bound), found)
 
 
 def base_envelopes(
@@ -127,7 +128,7 @@ def base_envelopes(
 
 def log_envelope(bounds: tuple[Envelope, ...], epsilon: float) -> float:
     """log of the envelope at one epsilon >= 0, the larger direction; it may exceed 0."""
-    return max(_at(each, epsilon) for each in bounds)
+    return max(float(_at(each, np.array([epsilon]))[0]) for each in bounds)
 
 
 def envelope_log_delta(bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike) -> np.ndarray:
@@ -143,8 +144,11 @@ def envelope_log_delta(bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike) -> 
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not np.all(epsilon >= 0.0):
         raise InputError(f"epsilon is {epsilon}; it must be >= 0")
-    found = [log_envelope(bounds, e) for e in epsilon.ravel().tolist()]
-    return np.minimum(np.array(found).reshape(epsilon.shape), 0.0)[()]
+    # Many at once where the base has few losses.
+    most = max(len(each.loss) for each in bounds)
+    parts = np.array_split(epsilon.ravel(), 1 + epsilon.size * most // _AT_ONCE)
+    found = [np.max([_at(each, part) for each in bounds], axis=0) for part in parts]
+    return np.minimum(np.concatenate(found).reshape(epsilon.shape), 0.0)[()]
 
 
 def envelope_profile(

@@ -41,11 +41,12 @@ LOW_IS_BETTER = (noised_bases.noised_score("laplace", sign=-1), 0.3, EDGES)
 BASES = [FINITE, RESPONSE, TABLE, *CANDIDATES.values(), ONE_SCORE, LOW_IS_BETTER]
 BASE_IDS = [base.name for base, _, _ in BASES]
 
+# The tables of laws of one family are about equally long, and share a program.
 REPETITIONS = {
     "geometric": laws.geometric(0.1),
-    "logarithmic": laws.logarithmic(0.05),
+    "logarithmic": laws.logarithmic(0.08),
     "eta=0.5": laws.truncated_negative_binomial(0.5, 0.1),
-    "eta=-0.5": laws.truncated_negative_binomial(-0.5, 0.05),
+    "eta=-0.5": laws.truncated_negative_binomial(-0.5, 0.07),
     "poisson": laws.poisson(3.0),
     "binomial": laws.binomial(7, 0.3),
     "beta_binomial": laws.beta_binomial(9, 1.5),
@@ -198,7 +199,7 @@ def test_the_number_of_runs_has_the_law_of_k(seed):
     from jaxsel.kernel import statistics
 
     base, data, _ = FINITE
-    for repetitions in (laws.geometric(0.1), laws.logarithmic(0.05), laws.poisson(3.0)):
+    for repetitions in (REPETITIONS[law] for law in ("geometric", "logarithmic", "poisson")):
         mechanism = private_tuning(base, repetitions.family, method="count")
         statistic = statistics.counts(_run_count, 40)
         found = simulate(
