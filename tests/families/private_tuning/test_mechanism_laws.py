@@ -13,7 +13,7 @@ from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.engine import simulate, simulate_grid
 from jaxsel.kernel.tables import from_law
 from tests.conftest import ALPHA
 
@@ -159,6 +159,17 @@ def test_count_and_rank_forms(case, law, method, seed):
     given = params | {"repetitions": repetitions}
     mechanism = private_tuning(base, repetitions.family, method=method)
     assert p_value(mechanism, data, given, seed) > ALPHA
+
+
+def test_laws_of_about_equal_length_are_cells_of_one_grid(seed):
+    """Their tables are filled up to one length."""
+    base, data, _ = FINITE
+    named = ("geometric", "logarithmic", "eta=0.5", "eta=-0.5")
+    cells = [(data, {"repetitions": REPETITIONS[law]}) for law in named]
+    mechanism = private_tuning(base, method="count")
+    tallies = simulate_grid(mechanism, cells, trials=TRIALS, seed=seed)
+    for found, cell in zip(tallies.values, cells, strict=True):
+        assert goodness_of_fit(found, mechanism.law(*cell).probabilities) > ALPHA
 
 
 @pytest.mark.parametrize("law", REPETITIONS)
