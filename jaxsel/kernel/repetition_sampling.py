@@ -23,6 +23,8 @@ from jaxsel.kernel import look_up, noise, stream
 from jaxsel.kernel.exponential import one_minus_exp
 from jaxsel.kernel.logarithm import log, log1p
 
+_FEWEST = 16  # entries of a table of K
+
 
 class Rank(NamedTuple):
     """The least tail rank among K runs.
@@ -139,12 +141,17 @@ def sample_rank(family: str, key: stream.Key, numbers: Mapping[str, Any]) -> Ran
 
 
 def prepare_count(law: laws.Repetitions) -> dict[str, np.ndarray]:
-    """The look-up table of K: its first value and survival function.
+    """The look-up table of K: its first value and distribution function.
+
+    The function is 1 on past its end, up to a power of two of entries, so that laws of about equal
+    length share a compiled program and can be cells of one grid; no number lies there.
 
     Raises:
       InputError: if K takes too many values for a table.
     """
     first, cdf = laws.quantile_table(law)
+    entries = max(_FEWEST, 1 << (cdf.size - 1).bit_length())
+    cdf = np.pad(cdf, (0, entries - cdf.size), constant_values=1.0)
     return {"first": np.asarray(first, dtype=np.int64), "cdf": cdf}
 
 

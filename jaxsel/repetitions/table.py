@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from jaxsel.host.errors import InputError
 from jaxsel.repetitions.record import (
@@ -20,7 +19,7 @@ from jaxsel.repetitions.record import (
 
 MOST_COUNT = 10_000_000  # the largest count allowed
 _ROUNDING = 1e-9  # allowed deviation of a sum of probabilities from 1
-_BLOCK = 2**21  # terms in memory at once
+_BLOCK = 2**16  # terms at once, which stay in the cache
 
 
 def _checked(counts: ArrayLike, probabilities: ArrayLike) -> tuple[np.ndarray, ...]:
@@ -95,8 +94,13 @@ def _log_derivative(k: np.ndarray, p: np.ndarray) -> RawPair:
         for i in range(0, max(log_x.size, 1), step):
             part = log_x[i : i + step, None]
             with np.errstate(invalid="ignore"):  # 0 * -inf, which is 0 here
-                raised = np.where(powers == 0.0, 0.0, powers * part)
-            parts.append(special.logsumexp(raised + log_weights, axis=-1))
+                terms = np.where(powers == 0.0, 0.0, powers * part)
+            terms += log_weights
+            # As SciPy's logsumexp, which takes several times as long.
+            largest = np.max(terms, axis=-1)
+            terms -= np.where(np.isfinite(largest), largest, 0.0)[:, None]
+            with np.errstate(divide="ignore"):
+                parts.append(np.log(np.sum(np.exp(terms, out=terms), axis=-1)) + largest)
         return np.concatenate(parts).reshape(x.shape)
 
     return logs

@@ -19,6 +19,7 @@ from jaxsel.host import records
 from jaxsel.host.errors import InputError
 from jaxsel.kernel import hosts
 from jaxsel.kernel.engine import simulate, simulate_grid
+from tests.kernel.joined_run import CELLS, GRID
 
 JOINED = """
     import json, os, signal, sys
@@ -28,10 +29,8 @@ JOINED = """
     hosts.join(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
     import jaxsel, jaxsel.kernel.engine
     from jaxsel.kernel.engine import Performance, simulate, simulate_grid
-    from tests.kernel.test_hosts import CELLS, GRID
+    from tests.kernel.joined_run import CELLS, GRID
 """
-CELLS = [(np.eye(3)[i], {"epsilon": 1.0}) for i in range(2)]
-GRID = {"trials": 30_001, "seed": 3, "first_trial": 5}
 
 
 def ended(processes: int, code: str, devices: int | list[int] = 1, *arguments: str):
@@ -56,16 +55,12 @@ def ended(processes: int, code: str, devices: int | list[int] = 1, *arguments: s
     return [each.returncode for each in running], outputs
 
 
-def alone():
-    grid = simulate_grid(jaxsel.noisy_max(), CELLS, **GRID)
-    audited = jaxsel.audit(jaxsel.mechanism("fixed_repetitions"), trials=4000)
-    return [grid.values.tolist(), audited.bound.lower]
-
-
 COUNTING = """
-    grid = simulate_grid(jaxsel.noisy_max(), CELLS, **GRID)
+    print(json.dumps(simulate_grid(jaxsel.noisy_max(), CELLS, **GRID).values.tolist()))
+"""
+AUDITING = """
     audited = jaxsel.audit(jaxsel.mechanism("fixed_repetitions"), trials=4000)
-    print(json.dumps([grid.values.tolist(), audited.bound.lower]))
+    print(json.dumps(audited.bound.lower))
 """
 
 
@@ -77,7 +72,8 @@ def pair(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("pair")
     (folder / "notes.txt").write_text("mine")
-    parts = {"counting": COUNTING, "refusing": REFUSING, "unequal": UNEQUAL, "losing": LOSING}
+    counting = COUNTING + AUDITING
+    parts = {"counting": counting, "refusing": REFUSING, "unequal": UNEQUAL, "losing": LOSING}
     program = "".join(
         f'print("PART {name}"){textwrap.dedent(code)}' for name, code in parts.items()
     )
@@ -95,10 +91,14 @@ def pair(tmp_path_factory):
 
 
 def test_every_process_returns_what_one_returns(pair):
+    """Two processes, that have audited, too; and three."""
+    grid = simulate_grid(jaxsel.noisy_max(), CELLS, **GRID).values.tolist()
+    audited = jaxsel.audit(jaxsel.mechanism("fixed_repetitions"), trials=4000).bound.lower
     statuses, outputs = ended(3, COUNTING)
     assert statuses == [0] * 3
-    found = [json.loads(line) for (line,) in pair["counting"]]
-    assert [*found, *map(json.loads, outputs)] == [alone()] * 5
+    found = [[json.loads(line) for line in lines] for lines in pair["counting"]]
+    assert found == [[grid, audited]] * 2
+    assert [*map(json.loads, outputs)] == [grid] * 3
 
 
 REFUSING = """

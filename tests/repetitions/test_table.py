@@ -60,6 +60,7 @@ def test_probabilities_and_tails(table):
     assert law.probability_zero == table.get(0, 0.0)
 
 
+@pytest.mark.usefixtures("coarse_prices")
 @pytest.mark.parametrize("text", ["geometric:mean=5", "poisson:mean=4", "tnb:eta=2,mean=6"])
 def test_a_table_of_a_named_law_is_that_law(text):
     named = laws.parse(text)

@@ -290,7 +290,7 @@ def percentile_pipeline(
 # --- Better than the median: Cohen et al. 2022, Theorem 4 -----------------------------
 
 
-@mechanism("CL-Thm4", generic="epsilon=0.6 top=0.3 middle=0.05 alpha=0.6 beta=0.1")
+@mechanism("CL-Thm4", generic="epsilon=0.6 top=0.3 middle=0.05 alpha=0.6 beta=0.3")
 def better_than_median(
     *,
     epsilon: Annotated[

@@ -53,6 +53,8 @@ class Envelope(NamedTuple):
 
 
 _LINEAR = -690.0  # logarithms of normal float64 numbers
+_MARGIN = 1e-9  # of losses, for rounding
+_FEW_LOSSES = 64  # so few that a call costs more than the numbers
 
 
 def _hull(cover: SlopeCover) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -109,75 +111,34 @@ def _log_floor(bound: Envelope) -> float:
 def _gains(bound: Envelope, log_weight: np.ndarray) -> np.ndarray:
     """sup_x (f'(1 - x) - s f'(1 - T(x)))_+ over E[K], at s = e^log_weight."""
     place = np.searchsorted(-bound.log_slopes, -log_weight)
-    gap = log_weight + bound.log_second[place] - bound.log_first[place]
+    with np.errstate(invalid="ignore"):  # at an infinite weight
+        gap = log_weight + bound.log_second[place] - bound.log_first[place]
     return np.exp(bound.log_first[place]) * -np.expm1(np.minimum(gap, 0.0))
 
 
-def _log_total(bound: Envelope, gained: float) -> float:
+def _log_total(bound: Envelope, gained: np.ndarray) -> np.ndarray:
     """log of the bound, of which finite losses have this part over E[K]."""
-    total = gained + bound.singular
-    return bound.log_mean + math.log(total) if total > 0.0 else -math.inf
+    with np.errstate(divide="ignore"):
+        return bound.log_mean + np.log(gained + bound.singular)
 
 
 def _at(bound: Envelope, epsilon: float) -> float:
     """log of the bound at one epsilon >= 0."""
     if math.isinf(epsilon):
         return _log_floor(bound)
-    part = _gains(bound, epsilon - bound.loss)
-    return _log_total(bound, float(np.sum(bound.mass * part)))
+    # Losses increase, and those far below epsilon gain nothing.
+    some = slice(int(np.searchsorted(bound.loss, epsilon - bound.largest - _MARGIN)), None)
+    part = _gains(bound, epsilon - bound.loss[some])
+    return float(_log_total(bound, np.sum(bound.mass[some] * part)))
 
 
-_MANY, _ATOMS = 100, 500  # epsilons and atoms for which a table of gains is worth its time
-_CELL, _CELLS, _MOST_CELLS = 5e-4, 1 << 14, 1 << 17  # of a table, the first in log weights
-_NEGLIGIBLE = 1e-45  # a gain, beyond which the table has one cell
-_NARROW, _FAR_WEIGHT = 0.1, 600.0  # log weights between which a table is accurate
-_ROUNDING = 1e-10  # more than that of what is read off a table
-
-
-def _at_many(bound: Envelope, epsilons: np.ndarray) -> list[float]:
-    """As ``_at``, at many epsilons, from above by a part of about 1e-6.
-
-    The gain is convex in the weight: its chords between the points of a table are above it, and in
-    a table of equal steps a place needs no search.
-    """
-    table = (
-        _table(bound, epsilons) if epsilons.size >= _MANY and bound.loss.size >= _ATOMS else None
-    )
-    if table is None:
-        return [_at(bound, epsilon) for epsilon in epsilons.tolist()]
-    at, gains = table
-    cell_size = (at[-2] - at[1]) / (at.size - 3)
-    weights = np.exp(at)
-    slopes = np.diff(gains) / np.diff(weights)
-    places, per_weight, found = 1.0 - (bound.loss + at[1]) / cell_size, np.exp(-bound.loss), []
-    for epsilon in epsilons.tolist():
-        # Losses increase, and those far below epsilon gain nothing.
-        some = slice(int(np.searchsorted(bound.loss, epsilon - at[-1])), None)
-        cell = (epsilon / cell_size + places[some]).clip(0.0, slopes.size - 1).astype(np.int64)
-        part = gains[cell] + slopes[cell] * (math.exp(epsilon) * per_weight[some] - weights[cell])
-        found.append(_log_total(bound, float(np.sum(bound.mass[some] * part))) + _ROUNDING)
-    return found
-
-
-def _table(bound: Envelope, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Log weights, equally spaced but for the first and the last, and the gains there.
-
-    None if the numbers are too many, or too small or large for one.
-    """
-    if not np.all(np.isfinite(epsilons)) or bound.log_slopes.size == 0:
-        return None
-    # For weights below the least slope the gain is linear, and beyond the end there is none.
-    reached = bound.log_slopes[_gains(bound, bound.log_slopes) > _NEGLIGIBLE]
-    low = max(float(np.min(epsilons)) - float(bound.loss[-1]), float(bound.log_slopes[-1]))
-    end = min(float(np.max(epsilons)) - float(bound.loss[0]), bound.largest)
-    cut = min(end, float(np.max(reached, initial=low)))
-    far = max(abs(low), end, *np.abs(epsilons[[0, -1]]), *np.abs(bound.loss[[0, -1]]))
-    if not (cut > low + _NARROW and far < _FAR_WEIGHT):
-        return None
-    cells = int(np.clip((cut - low) / _CELL, _CELLS, _MOST_CELLS))
-    at = np.linspace(low, cut, cells + 1)
-    gains = np.concatenate([[math.exp(bound.log_first[-1])], _gains(bound, at), [0.0]])
-    return np.concatenate([[-math.inf], at, [max(end, cut + 1e-9)]]), gains
+def _at_each(bound: Envelope, epsilons: np.ndarray) -> np.ndarray:
+    """log of the bound at each epsilon >= 0 of a vector; many at once where losses are few."""
+    if bound.loss.size > _FEW_LOSSES:
+        return np.array([_at(bound, epsilon) for epsilon in epsilons.tolist()])
+    part = _gains(bound, epsilons[:, None] - bound.loss)
+    found = _log_total(bound, np.sum(bound.mass * part, axis=-1))
+    return np.where(np.isinf(epsilons), _log_floor(bound), found)
 
 
 def base_envelopes(
@@ -205,7 +166,7 @@ def envelope_log_delta(bounds: tuple[Envelope, ...], epsilon: npt.ArrayLike) -> 
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if not np.all(epsilon >= 0.0):
         raise InputError(f"epsilon is {epsilon}; it must be >= 0")
-    found = np.max([_at_many(each, epsilon.ravel()) for each in bounds], axis=0)
+    found = np.max([_at_each(each, epsilon.ravel()) for each in bounds], axis=0)
     return np.minimum(found.reshape(epsilon.shape), 0.0)[()]
 
 

@@ -13,7 +13,7 @@ from jaxsel.families.private_tuning.private_tuning import private_tuning
 from jaxsel.families.thresholds.threshold_selection import threshold_selection
 from jaxsel.host.errors import InputError
 from jaxsel.host.intervals import goodness_of_fit
-from jaxsel.kernel.engine import simulate
+from jaxsel.kernel.engine import simulate, simulate_grid
 from jaxsel.kernel.tables import from_law
 from tests.conftest import ALPHA
 
@@ -41,11 +41,12 @@ LOW_IS_BETTER = (noised_bases.noised_score("laplace", sign=-1), 0.3, EDGES)
 BASES = [FINITE, RESPONSE, TABLE, *CANDIDATES.values(), ONE_SCORE, LOW_IS_BETTER]
 BASE_IDS = [base.name for base, _, _ in BASES]
 
+# The tables of laws of one family are about equally long, and share a program.
 REPETITIONS = {
     "geometric": laws.geometric(0.1),
-    "logarithmic": laws.logarithmic(0.05),
+    "logarithmic": laws.logarithmic(0.08),
     "eta=0.5": laws.truncated_negative_binomial(0.5, 0.1),
-    "eta=-0.5": laws.truncated_negative_binomial(-0.5, 0.05),
+    "eta=-0.5": laws.truncated_negative_binomial(-0.5, 0.07),
     "poisson": laws.poisson(3.0),
     "binomial": laws.binomial(7, 0.3),
     "beta_binomial": laws.beta_binomial(9, 1.5),
@@ -160,6 +161,17 @@ def test_count_and_rank_forms(case, law, method, seed):
     assert p_value(mechanism, data, given, seed) > ALPHA
 
 
+def test_laws_of_about_equal_length_are_cells_of_one_grid(seed):
+    """Their tables are filled up to one length."""
+    base, data, _ = FINITE
+    named = ("geometric", "logarithmic", "eta=0.5", "eta=-0.5")
+    cells = [(data, {"repetitions": REPETITIONS[law]}) for law in named]
+    mechanism = private_tuning(base, method="count")
+    tallies = simulate_grid(mechanism, cells, trials=TRIALS, seed=seed)
+    for found, cell in zip(tallies.values, cells, strict=True):
+        assert goodness_of_fit(found, mechanism.law(*cell).probabilities) > ALPHA
+
+
 @pytest.mark.parametrize("law", REPETITIONS)
 def test_literal_form_on_a_finite_base(law, seed):
     base, data, params = FINITE
@@ -198,7 +210,7 @@ def test_the_number_of_runs_has_the_law_of_k(seed):
     from jaxsel.kernel import statistics
 
     base, data, _ = FINITE
-    for repetitions in (laws.geometric(0.1), laws.logarithmic(0.05), laws.poisson(3.0)):
+    for repetitions in (REPETITIONS[law] for law in ("geometric", "logarithmic", "poisson")):
         mechanism = private_tuning(base, repetitions.family, method="count")
         statistic = statistics.counts(_run_count, 40)
         found = simulate(
