@@ -110,11 +110,13 @@ def _at(bound: Envelope, epsilon: float) -> float:
     """log of the bound at one epsilon >= 0."""
     if math.isinf(epsilon):
         return _log_floor(bound)
-    log_weight = epsilon - bound.loss
+    # Where e^(epsilon - loss) exceeds every a/b, the maximum is 0; a margin for rounding.
+    start = np.searchsorted(bound.loss, epsilon - bound.largest - 1e-9)
+    log_weight = epsilon - bound.loss[start:]
     place = np.searchsorted(-bound.log_slopes, -log_weight)
     gap = log_weight + bound.log_second[place] - bound.log_first[place]
     part = np.exp(bound.log_first[place]) * -np.expm1(np.minimum(gap, 0.0))
-    total = float(np.sum(bound.mass * part)) + bound.singular
+    total = float(np.sum(bound.mass[start:] * part)) + bound.singular
     return bound.log_mean + math.log(total) if total > 0.0 else -math.inf
 
 

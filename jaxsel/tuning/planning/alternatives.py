@@ -74,7 +74,7 @@ def _released(budget: Budget, count: int, name: str) -> Choice | None:
 def _with_runs(budget: Budget, chosen: Choice, mean: float, name: str) -> Choice | None:
     try:
         law = Fitted(name, with_mean(chosen, mean).law)
-        return with_least_noise(law, budget)
+        return with_least_noise(law, budget, chosen.noise)
     except InputError:
         return None  # this family has no law of that mean
 
