@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.attained.finite_adversary import cell_boundaries, order_along
+from jaxsel.tuning.attained.finite_adversary import CELLS, cell_boundaries, order_along
 from jaxsel.tuning.attained.merging import Merger, MergingGrid, best_merger, merging_grid
 from jaxsel.tuning.attained.ranked_laws import Ranking, ranked_law
 
@@ -30,9 +30,12 @@ class TwoEnded:
     Args:
       first, second: the two laws, probabilities of the same outcomes.
       repetitions: law of K, not always 0.
+      cells: about how many; the time grows with their square.
     """
 
-    def __init__(self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions) -> None:
+    def __init__(
+        self, first: np.ndarray, second: np.ndarray, repetitions: Repetitions, cells: int = CELLS
+    ) -> None:
         first, second = first / first.sum(), second / second.sum()
         with np.errstate(divide="ignore", invalid="ignore"):
             loss = np.log(first) - np.log(second)
@@ -41,7 +44,7 @@ class TwoEnded:
         self._first, self._second = first[rising], second[rising]
         self._law = repetitions
         least = _IGNORED / (1.0 + min(repetitions.mean, 1e12))
-        self._cells = cell_boundaries(self._first, self._second, least)
+        self._cells = cell_boundaries(self._first, self._second, least, cells)
 
     @functools.cached_property
     def _grid(self) -> MergingGrid:

@@ -103,7 +103,7 @@ def least_noise(
         decreasing in the noise.
       most: the largest cost that is allowed; > 0.
       attack: the limit on attacks from which ``most`` follows; None if the cost is epsilon.
-      near: a value to begin with in that case; NaN: where the last search for this family ended.
+      near: a value to begin with, where costs take longer than bases; NaN if none is known.
 
     Returns:
       The value of the open setting. ``cost`` was evaluated there, and is at most ``most``.
@@ -130,13 +130,14 @@ def least_noise(
         high = min((x for x, v in places.items() if found[v] <= 0.0), default=math.inf)
         return low, high
 
-    if attack is None:
+    if not math.isnan(near):
+        excess(family.rounded(near))
+    elif attack is None:
         _try_known(family, sign, excess)
     else:
         # A cost takes longer than a base here, and one is enough to begin with.
         last = searched[-1] if searched else {}
-        known = min(last, key=lambda value: abs(last[value]), default=1.0)
-        excess(known if math.isnan(near) else near)
+        excess(min(last, key=lambda value: abs(last[value]), default=1.0))
     searched.append(found)
     for _ in range(100):
         low, high = ends()
@@ -209,22 +210,23 @@ def _guess(
     """An estimate of the log noise at which the cost is epsilon, slightly increased."""
     points = _points(sign, found)
     margin = 0.25 * _CLOSE
-    if shape is not None and points and len(points) <= _FEW:
-        x, over = min(points, key=lambda point: abs(point[1]))
-        guess = x + shape(0.0) - shape(over) + margin
-        if abs(over) < _FAR and low < guess < high:
-            return guess
-    if not math.isfinite(low):
-        return high + max(found.values()) - 0.1
-    if not math.isfinite(high):
+    guess = math.nan
+    x, over = min(points, key=lambda point: abs(point[1]), default=(0.0, _NONE))
+    if shape is not None and len(points) <= _FEW and abs(over) < _FAR:
+        guess = x + shape(0.0) - shape(over)
+    elif len(points) > 1:
+        # Inverse interpolation: a polynomial in the excess through the nearest points.
+        near = sorted(points, key=lambda point: abs(point[1]))[:4]
+        overs = [each for _, each in near]
+        if len(set(overs)) == len(near):
+            guess = float(interpolate.barycentric_interpolate(overs, [x for x, _ in near], 0.0))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        # The slope is about -1: far beyond that nothing is known.
+        if low < guess < high and abs(guess - x) <= 2.0 * abs(over):
+            return guess + margin
+        if not math.isfinite(low):
+            return high + max(found.values()) - 0.1
         return low + min(found.values()) + 0.1
-    # Inverse interpolation: a polynomial in the excess through the nearest points.
-    near = sorted(points, key=lambda point: abs(point[1]))[:4]
-    overs = [over for _, over in near]
-    if len(set(overs)) == len(near) > 1:
-        guess = float(interpolate.barycentric_interpolate(overs, [x for x, _ in near], 0.0))
-    else:
-        guess = 0.5 * (low + high)
     margin = min(margin, 0.25 * (high - low))
     if not low < guess < high:
         guess = 0.5 * (low + high)
