@@ -286,7 +286,8 @@ class PricedDirection:
         if epsilon not in self._of_curve:
             programs, pieces = self._programs_of_curve
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                found = programs.proposal(epsilon, near, gap=_GAP_OF_CURVES)
+                gap = _GAP_OF_CURVES if near else None
+                found = programs.proposal(epsilon, near, gap=gap)
             self._of_curve[epsilon] = self._solution(epsilon, pieces, found)
         return self._of_curve[epsilon]
 
