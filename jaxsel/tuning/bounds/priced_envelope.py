@@ -144,6 +144,11 @@ class _Solution:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return self._proved(epsilon)
 
+    def forget(self) -> None:
+        """Leaves what it proves at its own epsilon, hence at larger ones, and frees the rest."""
+        proof, nothing = self.proof, self.proof._replace(delta=math.inf)
+        self._proved = lambda epsilon: proof if epsilon >= self.epsilon else nothing
+
     @property
     def known(self) -> _Point:
         """What it proves at its own epsilon."""
@@ -205,7 +210,7 @@ class PricedDirection:
         self._attacked: dict[float, float] = {}
         self._found: dict[tuple[float, bytes, int], Refined] = {}
         self._last: Pieces | None = None
-        self._of_curve: dict[float, _Solution | None] = {}
+        self._at_zero: _Solution | None = None  # of a curve; attackers ask for it, too
 
     @functools.cached_property
     def envelope(self) -> Envelope:
@@ -283,13 +288,17 @@ class PricedDirection:
         """
         if epsilon > _MOST_EPSILON:
             return None  # the envelope remains
-        if epsilon not in self._of_curve:
-            programs, pieces = self._programs_of_curve
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                gap = _GAP_OF_CURVES if near else None
-                found = programs.proposal(epsilon, near, gap=gap)
-            self._of_curve[epsilon] = self._solution(epsilon, pieces, found)
-        return self._of_curve[epsilon]
+        if epsilon == 0.0 and self._at_zero is not None:
+            return self._at_zero
+        programs, pieces = self._programs_of_curve
+        gap = _GAP_OF_CURVES if near else None
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = self._solution(epsilon, pieces, programs.proposal(epsilon, near, gap=gap))
+        if found is not None:
+            found.forget()
+        if epsilon == 0.0:
+            self._at_zero = found
+        return found
 
     def _solution(self, epsilon: float, pieces: Pieces, found: Proposal) -> _Solution | None:
         """The solution of a program and what it proves; None if it is not of numbers."""
