@@ -27,7 +27,7 @@ good, in expected rank, as that of a geometric K with the runs that are allowed.
 
 epsilon is proved for the law that is printed; lower is a certificate: no law of K that
 gives what is asked has an envelope below it. --save writes the law to a file that account,
-plan, tune and simulate read: K = file:FILE. Takes some ten seconds."""
+plan, tune and simulate read: K = file:FILE. Takes some seconds."""
 
 
 def _miss(text: str) -> tuple[str, dict[str, str]]:

@@ -30,7 +30,8 @@ noise in --base and --runs, the least epsilon is found; with the noise and --eps
 
 In place of --epsilon, say what an attacker may gain who guesses whether a record is in:
 --attack advantage=0.1, the largest true less false positive rate of any attack, or
---attack true_positive_rate=0.1,false_positive_rate=0.01. That takes one or two minutes.
+--attack true_positive_rate=0.1,false_positive_rate=0.01. The first takes some ten seconds,
+the second up to a minute.
 
 Where nothing is said of the --winner it has to be as good, in expected rank, as that of a
 geometric K with the runs that are allowed.

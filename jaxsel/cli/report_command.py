@@ -33,7 +33,7 @@ Gaussian. All numbers are upper bounds, rounded upwards.
 Of what: the options of jaxsel account (--drawn, and --times, --search, --beside for several);
 or --plan FILE, with what jaxsel plan --json printed; or --folder FOLDER, of a finished
 jaxsel tune, or a file with what jaxsel tune --json printed. What a file promises is proved
-again. It takes some ten seconds, with DP-SGD up to half a minute."""
+again. It takes some seconds."""
 
 
 @as_command()

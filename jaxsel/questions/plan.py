@@ -28,7 +28,7 @@ from jaxsel.tuning.planning.budget import (
 from jaxsel.tuning.planning.named_laws import Fitted
 from jaxsel.tuning.planning.optimal_choice import with_optimal
 from jaxsel.tuning.planning.planned import Compute, Plan
-from jaxsel.tuning.planning.wishes import MOST_MEAN, WINNER, read_wishes
+from jaxsel.tuning.planning.wishes import MOST_MEAN, WINNER, read_wishes, utility
 
 _TRIES = 6
 _CLOSE = 1e-3  # relative tolerance on the limit of what an attack gains
@@ -49,18 +49,24 @@ def _varied(choice: Choice) -> float:
 
 
 def _moved(budget: Budget, choice: Choice, log_value: float) -> Choice | None:
-    """The choice at another noise, or at another E[K]; None if no law allowed has that E[K]."""
+    """The choice at another noise, or at another E[K]; None if no law allowed has that E[K].
+
+    Its epsilon is that of the choice: only one that is kept is accounted.
+    """
     value = math.exp(log_value)
     if isinstance(budget.base, BaseFamily):
         run = budget.run(budget.base.rounded(value))
-        return accounted(Fitted(choice.name, choice.law), run, budget)
+        return choice._replace(base=run.text, noise=run.noise)
     try:
         law = with_mean(choice, value)
     except InputError:
         return None
     wishes = budget.wishes
     allowed = wishes.afforded(law.law) and wishes.good_enough(law.law)
-    return accounted(law, budget.run(math.nan), budget) if allowed else None
+    if not allowed:
+        return None
+    reached = utility(law.law, wishes.good)
+    return choice._replace(name=law.family, law=law.law, utility=reached)
 
 
 def _settled(budget: Budget, limit: AttackLimit, first: Choice) -> Choice:
@@ -102,7 +108,11 @@ def _settled(budget: Budget, limit: AttackLimit, first: Choice) -> Choice:
         raise InputError(
             f"{limit.of(limit.most)} is not proved near where it should be; take a larger one"
         )
-    return min(kept, key=lambda each: badness(budget, each))
+    best = min(kept, key=lambda each: badness(budget, each))
+    if best._replace(attack=first.attack) == first:
+        return best
+    law, run = Fitted(best.name, best.law), budget.run(best.noise)
+    return accounted(law, run, budget, reached=best.attack)
 
 
 _COMPUTE = {

@@ -213,6 +213,9 @@ class Released:
 
         An upper bound, as ``true_positive_rate``, and refused where that is.
         """
+        if self.is_one_search:
+            self._needs_no_score_noise()
+            return self.delta(0.0)
         from jaxsel.reports import attacks
 
         return attacks.advantage(self._pairs)

@@ -84,10 +84,11 @@ def _points(release: Release, all_runs: bool) -> list[_Point]:
     for name, proof in proofs(base, law).items():
         if all_runs and not releases_all(name):
             continue
-        if name == SET_ASIDE + "JX-Priced":
-            # The pairs price runs that may fail; this, what is left of them.
+        if name.removeprefix(SET_ASIDE) == "JX-Priced":
+            # The pairs have its curve, which starts with the same program; but they price runs that
+            # may fail, and not what is left of them.
             found.append((0.0, proof.delta(0.0)))
-        elif name != "JX-Priced":  # the pairs have it, and it takes seconds
+        else:
             found += [
                 (proof.epsilon(delta), delta) for delta in _DELTAS if delta >= proof.least_delta
             ]

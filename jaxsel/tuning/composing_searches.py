@@ -242,10 +242,26 @@ def summed_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, li
         if law is None:
             total += times * base.epsilon(share)
         else:
-            best = proven_epsilons(base, law, share)[0]
+            best = _best_epsilon(base, law, share)
             total += times * best.epsilon
             names.append(best.theorem)
     return total, names
+
+
+# Combinations of roles, in which a record may be in several searches, have most of these in common.
+_BEST: dict[tuple[int, int, float], tuple[BaseGuarantee, Repetitions, ProvenEpsilon]] = {}
+
+
+def _best_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> ProvenEpsilon:
+    """The least of ``proven_epsilons``, found once for the same two objects."""
+    place = id(base), id(law), delta
+    found = _BEST.get(place)
+    if found is None:
+        found = base, law, proven_epsilons(base, law, delta)[0]
+        if len(_BEST) >= _MOST_FOUND:
+            _BEST.pop(next(iter(_BEST)), None)
+        _BEST[place] = found
+    return found[2]
 
 
 def _quick_epsilon(release: Release) -> Callable[[float], float]:

@@ -4,6 +4,8 @@ Each bound is an upper bound on the same privacy profile, and gives epsilon at a
 delta at an epsilon.
 """
 
+from collections.abc import Collection
+
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.bounds.approximate import good_part
@@ -48,10 +50,15 @@ def lacking(base: BaseGuarantee, law: Repetitions, delta: float | None = None) -
     return found
 
 
-def _of_whole(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
-    """Every bound that does not exclude failures of the base."""
+def _of_whole(base: BaseGuarantee, law: Repetitions, only: Collection[str]) -> dict[str, Proof]:
+    """Every bound that does not exclude failures of the base, of ``only`` if these are any."""
     search = Search(base, law)
-    return {name: bound.prove(search) for name, bound in applicable(search).items()}
+    if only:
+        known = {name: bounds_by_name()[name] for name in only if name in bounds_by_name()}
+        found = {name: bound for name, bound in known.items() if bound.lacks(search) is None}
+    else:
+        found = applicable(search)
+    return {name: bound.prove(search) for name, bound in found.items()}
 
 
 def _failing(good: Proof, failure: float) -> Proof:
@@ -65,18 +72,23 @@ def _failing(good: Proof, failure: float) -> Proof:
     )
 
 
-def proofs(base: BaseGuarantee, law: Repetitions) -> dict[str, Proof]:
+def proofs(
+    base: BaseGuarantee, law: Repetitions, *, only: Collection[str] = ()
+) -> dict[str, Proof]:
     """Every bound by its id; among equal bounds the simplest to state comes first.
 
     Args:
       base: guarantee of one run.
       law: the law of K, which is not always 0.
+      only: ids of bounds, if no others are wanted.
     """
-    found = _of_whole(base, law)
-    good = good_part(base, law)
+    whole = [name for name in only if not name.startswith(SET_ASIDE)]
+    found = {} if only and not whole else _of_whole(base, law, whole)
+    aside = [name.removeprefix(SET_ASIDE) for name in only if name.startswith(SET_ASIDE)]
+    good = None if only and not aside else good_part(base, law)
     if good is None:
         return found
     return found | {
         f"{SET_ASIDE}{name}": _failing(proof, good.failure)
-        for name, proof in _of_whole(good.base, good.repetitions).items()
+        for name, proof in _of_whole(good.base, good.repetitions, aside).items()
     }

@@ -26,6 +26,7 @@ from jaxsel.tuning.bounds.path_certificate import (
 )
 from jaxsel.tuning.bounds.path_mesh import first_columns, gradients, path_mesh, split_columns
 from jaxsel.tuning.bounds.path_program import (
+    PathProgram,
     Price,
     _PathConstraints,
     price_weights,
@@ -705,7 +706,9 @@ def test_what_is_refined_is_what_finer_meshes_certify():
     mesh = path_mesh(pair, first_columns(law, 12), rows=3)
     price, values, *_ = proposal(pair, law, mesh, ratio_knots(pair, 14), epsilon)
     one = certifier(pair, cut(law, mesh, 6), price, values)(epsilon).delta
-    assert direction.delta_of_one_program(epsilon) == min(one, direction.enveloped(epsilon))
+    found = direction.of_curve(epsilon)
+    assert found is not None
+    assert found.proof.delta == pytest.approx(one, rel=1e-2)
 
 
 def test_lines_below_a_convex_function_are_not_below_0():
@@ -777,3 +780,69 @@ def test_what_was_priced_is_kept_for_the_same_search_alone():
     assert priced.priced_directions(curves.gaussian(2.0), law, COARSE) is not kept
     again = parse("geometric:mean=5")
     assert priced.priced_directions(base, again, COARSE) is not kept
+
+
+# --- Curves ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("noise", "law", "epsilons"),
+    [(1.0, "geometric:mean=20", (0.5, 1.0, 1.5)), (4.0, "poisson:mean=8", (0.1, 0.3, 0.5))],
+)
+def test_a_program_between_two_solved_ones_takes_few_steps_and_proves_as_much(
+    noise, law, epsilons, monkeypatch
+):
+    taken = [0]
+
+    def solver(normal):
+        taken[0] += 1
+        return _solver(normal)
+
+    monkeypatch.setattr("jaxsel.accounting.numerics.interior_point._solver", solver)
+    law, (pair,) = parse(law), curves.gaussian(noise).pairs()
+    pieces = cut(law, path_mesh(pair, first_columns(law, 12), rows=4))
+    programs = PathProgram(pair, law, pieces.mesh, ratio_knots(pair, 20))
+
+    def solved(epsilon, near=()):
+        taken[0] = 0
+        found = programs.proposal(epsilon, near)
+        return found, taken[0], certifier(pair, pieces, found.price, found.values)(epsilon).delta
+
+    low, middle, high = map(solved, epsilons)
+    between = solved(epsilons[1], [low[0], high[0]])
+    assert between[1] < 0.7 * middle[1]
+    assert between[2] == pytest.approx(middle[2], rel=3e-3)
+    above = solved(epsilons[1], [low[0]])
+    assert above[1] < 0.9 * middle[1]
+    assert above[2] == pytest.approx(middle[2], rel=3e-3)
+    # Any two proofs are proofs of the same delta.
+    assert low[2] > between[2] > high[2]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 12, 13])
+def test_places_are_solved_once_and_between_others(count):
+    places = [3 + 2 * each for each in range(count)]
+    solved: list[int] = []
+    for number, found in enumerate(priced._rounds(places)):
+        if number > 1:
+            assert all(min(solved) < each < max(solved) for each in found)
+        solved += found
+    assert sorted(solved) == places
+    assert solved[:2] == [*places[:1], *places[-1:]][:count]
+
+
+def test_one_program_at_0_serves_both_directions_and_whoever_asks():
+    """The total variation has no direction."""
+    first, second = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.5, 0.3])
+    pair, law = pair_from_laws(first, second), parse("geometric:mean=4")
+    base = curves.from_pairs("three outcomes", lambda: (pair, reversed_pair(pair)))
+    directions = priced.priced_directions(base, law, COARSE)
+    assert len(directions) == 2
+    one, other = priced.priced_profiles(directions)
+    assert float(one(0.0)) == float(other(0.0))
+    assert priced.priced_delta(directions, 0.0) <= float(one(0.0))
+    worst = worst_delta_of_all(first, second, law, 0.0)
+    assert worst == pytest.approx(worst_delta_of_all(second, first, law, 0.0), rel=1e-12)
+    assert worst <= priced.priced_delta(directions, 0.0) <= 1.2 * worst
+    assert worst_delta_of_all(first, second, law, 0.7) <= float(one(0.7))
+    assert worst_delta_of_all(second, first, law, 0.7) <= float(other(0.7))

@@ -75,3 +75,20 @@ def test_what_is_attained_does_not_increase_in_epsilon():
     found = [attained_delta(base, law, epsilon) for epsilon in epsilons]
     assert all(a >= b for a, b in itertools.pairwise(found))
     assert found[0] > 0.1
+
+
+def test_a_bound_saves_rankings_that_cannot_be_worse():
+    """Three laws of few outcomes, with the exact worst delta as the bound, which leaves few."""
+    generator, law = np.random.default_rng(4), parse("geometric:mean=4")
+    for _ in range(3):
+        first, second = generator.dirichlet(np.ones(6), 2)
+
+        def worst(epsilon, first=first, second=second):
+            return max(
+                worst_delta_of_all(first, second, law, epsilon),
+                worst_delta_of_all(second, first, law, epsilon),
+            )
+
+        for epsilon in (0.0, 0.3, 0.9):
+            every = family_delta(first, second, law, epsilon)
+            assert family_delta(first, second, law, epsilon, bound=worst) == every

@@ -1,18 +1,21 @@
 """Lower bounds on every bound that holds for all rankings."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from jaxsel.accounting.single_run.curves import BaseGuarantee
-from jaxsel.accounting.single_run.dominating import DominatingPair
+from jaxsel.accounting.single_run.dominating import DominatingPair, reversed_pair
 from jaxsel.host.blas_threads import one_blas_thread
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.finite_adversary import finite_adversarial
 from jaxsel.tuning.attained.two_ended import family_delta
+from jaxsel.tuning.bounds.envelope import envelope_log_delta, pair_envelope
 from jaxsel.tuning.parameters import ProperDelta, TunedEpsilon, check_some_run
 
+_QUICK = 2048  # points of the envelope that says which rankings matter
 _LARGE = 2e-3  # atoms above this mass are split
 # Fractions of a split atom: small ones first, since a ranking may use a small piece.
 _SHARES = np.diff(np.concatenate([[0.0], np.geomspace(1e-13, 1.0, 400)]))
@@ -27,9 +30,22 @@ def _split(pair: DominatingPair) -> tuple[np.ndarray, np.ndarray]:
     )  # type: ignore[return-value]
 
 
-def _symmetric(pair: DominatingPair) -> bool:
-    """Whether the pair is the same with its laws exchanged."""
-    return np.allclose(pair.first, pair.second[::-1], rtol=1e-9, atol=0.0)
+def _symmetric(pair: DominatingPair, other: DominatingPair) -> bool:
+    """Whether a pair is the other one with its laws exchanged."""
+    return pair.first.size == other.first.size and bool(
+        np.allclose(pair.first, other.second[::-1], rtol=1e-9, atol=0.0)
+        and np.allclose(pair.second, other.first[::-1], rtol=1e-9, atol=0.0)
+    )
+
+
+def _every_ranking(pair: DominatingPair, repetitions: Repetitions) -> Callable[[float], float]:
+    """epsilon -> an upper bound on the delta of every ranking of a pair, in both directions."""
+    if not math.isfinite(repetitions.mean):
+        return lambda epsilon: 1.0
+    envelopes = tuple(
+        pair_envelope(each, repetitions, count=_QUICK) for each in (pair, reversed_pair(pair))
+    )
+    return lambda epsilon: float(np.exp(envelope_log_delta(envelopes, epsilon)))
 
 
 @validated
@@ -80,6 +96,14 @@ def attained_delta(base: BaseGuarantee, repetitions: Repetitions, epsilon: Tuned
         return math.nan
     check_some_run(repetitions)
     return max(
-        family_delta(*_split(pair), repetitions, epsilon, symmetric=_symmetric(pair))
-        for pair in pairs
+        family_delta(
+            *_split(pair),
+            repetitions,
+            epsilon,
+            symmetric=_symmetric(pair, pair),
+            bound=_every_ranking(pair, repetitions),
+        )
+        # Both directions are tried, so that one of a pair and its reverse is enough.
+        for place, pair in enumerate(pairs)
+        if not any(_symmetric(other, pair) for other in pairs[:place])
     )

@@ -28,7 +28,7 @@ from jaxsel.tuning.attained.moving import MOVED, moved
 from jaxsel.tuning.attained.ranked_laws import Ranking, ranked_epsilon
 from jaxsel.tuning.parameters import ProperDelta, check_some_run
 
-_CELLS = 300
+CELLS = 300
 _STAGES = 2
 _ROUNDS = 8
 
@@ -53,22 +53,25 @@ class FiniteAdversary(NamedTuple):
     maximum: bool
 
 
-def cell_boundaries(first: np.ndarray, second: np.ndarray, least: float) -> np.ndarray:
+def cell_boundaries(
+    first: np.ndarray, second: np.ndarray, least: float, count: int = CELLS
+) -> np.ndarray:
     """Boundaries of cells of consecutive outcomes; single outcomes if there are few.
 
     Args:
       first, second: masses of the outcomes, in order.
       least: mass at either end that one cell may hold.
+      count: about how many cells.
     """
     size = len(first)
-    if size <= _CELLS:
+    if size <= count:
         return np.arange(size + 1)
     both = np.maximum(first, second)
     start = int(np.searchsorted(np.cumsum(both), least))
     stop = size - int(np.searchsorted(np.cumsum(both[::-1]), least))
     mean = np.cumsum(first + second) / 2.0
-    quantiles = np.searchsorted(mean, np.linspace(0.0, 1.0, _CELLS // 3))
-    uniform = np.linspace(start, max(stop, start), _CELLS - _CELLS // 3)
+    quantiles = np.searchsorted(mean, np.linspace(0.0, 1.0, count // 3))
+    uniform = np.linspace(start, max(stop, start), count - count // 3)
     chosen = [0, 1, size - 1, size, *np.round(uniform), *quantiles]
     return np.unique(np.clip(chosen, 0, size)).astype(int)
 
@@ -84,10 +87,10 @@ def _dense_boundaries(coarse: np.ndarray, cells: np.ndarray, path: Merger) -> np
         front[0] = max(int(path.front[first]) - 1, 0)
         back[0] = min(end - int(path.back[first - 1]) + 1, end)
     dense = [
-        np.linspace(int(cells[start]), int(cells[stop]), _CELLS // 3)
+        np.linspace(int(cells[start]), int(cells[stop]), CELLS // 3)
         for start, stop in (front, back)
     ]
-    kept = coarse[:: max(1, 3 * len(coarse) // _CELLS)]
+    kept = coarse[:: max(1, 3 * len(coarse) // CELLS)]
     chosen = [0, 1, cells[-1] - 1, cells[-1], *kept, *np.round(np.concatenate(dense))]
     return np.unique(chosen).astype(int)
 

@@ -7,6 +7,7 @@ price. So finitely many numbers bound the violation of the inequality everywhere
 violations in a column add at most their largest value times the width of the column.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -70,8 +71,10 @@ def _conjugate(price: Price, slopes: np.ndarray, size: np.ndarray) -> np.ndarray
     falls = np.diff(price.values) / np.diff(price.knots)
     # For a convex price slope s - price(s) grows as long as the price's slope is smaller.
     knot = np.searchsorted(falls, slopes)
-    at, value = price.knots[knot], price.values[knot]
-    return slopes * at - value + _UNIT * (size * at + np.abs(value))
+    found = slopes + _UNIT * size
+    found *= price.knots[knot]
+    found -= (price.values - _UNIT * np.abs(price.values))[knot]
+    return found
 
 
 def _small_triangles(parts: int) -> np.ndarray:
@@ -87,6 +90,12 @@ def _small_triangles(parts: int) -> np.ndarray:
             if i + j < parts - 1:
                 pieces.append((corner(i + 1, j), corner(i + 1, j + 1), corner(i, j + 1)))
     return np.array(pieces)
+
+
+def _corner_points(pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points that are corners of pieces, Float["points 3"], and Int["pieces corners"]."""
+    points, place = np.unique(pieces.reshape(-1, 3), axis=0, return_inverse=True)
+    return points, place.reshape(pieces.shape[:2])
 
 
 def _at_corners(pieces: np.ndarray, linear: np.ndarray) -> np.ndarray:
@@ -156,7 +165,9 @@ class Pieces(NamedTuple):
       small: Float["pieces corners 3"], barycentric, the pieces of a triangle.
       ours: Float["pieces triangles corners"], of a linear function that a(u) is at most.
       theirs: the same of one that a(u') is at least.
-      part: Int["pieces triangles"], the part of the column.
+      order: Int["pieces*triangles"], pieces of all triangles, those above one thin column together.
+      starts: Int["thin columns"], where those above each begin.
+      thin: Int["thin columns"], the numbers of these: ``parts`` in each column.
     """
 
     mesh: PathMesh
@@ -164,7 +175,9 @@ class Pieces(NamedTuple):
     small: np.ndarray
     ours: np.ndarray
     theirs: np.ndarray
-    part: np.ndarray
+    order: np.ndarray
+    starts: np.ndarray
+    thin: np.ndarray
 
 
 def cut(law: Repetitions, mesh: PathMesh, parts: int = _PARTS) -> Pieces:
@@ -187,7 +200,10 @@ def cut(law: Repetitions, mesh: PathMesh, parts: int = _PARTS) -> Pieces:
     start, width = mesh.edges[mesh.column], np.diff(mesh.edges)[mesh.column]
     centre = (points[0].mean(axis=2) - start) / width
     part = np.clip((centre * parts).astype(int), 0, parts - 1)
-    return Pieces(mesh, law, small, ours, theirs, part)
+    number = (mesh.column * parts + part).ravel()
+    order = np.argsort(number, kind="stable")
+    thin, starts = np.unique(number[order], return_index=True)
+    return Pieces(mesh, law, small, ours, theirs, order, starts, thin)
 
 
 class _Failure:
@@ -207,7 +223,10 @@ class _Failure:
         size = np.max(added, axis=1)
         size_along, self._size = (size[None, :, None, side] for side in range(2))
         self._along = along + _UNIT * (size_along + pieces.ours)
-        self._without_gain = _conjugate(price, self._across, self._size)
+        # Neighbouring pieces have corners in common, where it is the same.
+        points, place = _corner_points(pieces.small)
+        without_gain = _conjugate(price, steep[..., 1] @ points.T, size[:, None, 1])
+        self._without_gain = np.ascontiguousarray(without_gain.T[place].transpose(0, 2, 1))
 
     def at(self, epsilon: float) -> np.ndarray:
         """Float["columns"]."""
@@ -217,12 +236,14 @@ class _Failure:
         # each of the two slopes that the bracket allows.
         less = math.exp(epsilon) * pieces.theirs
         gained = _conjugate(self._price, self._across - less, self._size + less)
-        failing = np.maximum(self._without_gain, pieces.ours + gained)
+        gained += pieces.ours
+        failing = np.maximum(self._without_gain, gained, out=gained)
         failing += self._along
+        # Of the three corners, without a loop for each piece.
+        largest = functools.reduce(np.maximum, np.moveaxis(failing, 2, 0))
         width, parts = np.diff(mesh.edges), math.isqrt(pieces.small.shape[0])
         worst = np.full((width.size, parts), -np.inf)
-        place = np.broadcast_to(mesh.column, pieces.part.shape), pieces.part
-        np.maximum.at(worst, place, failing.max(axis=2))
+        worst.flat[pieces.thin] = np.maximum.reduceat(largest.flat[pieces.order], pieces.starts)
         # Parts of a column as thin as rounding errors are not told apart: all have its largest
         # value.
         thin = (width < _THIN)[:, None] | np.isneginf(worst)

@@ -10,7 +10,9 @@ inequality at six points of each triangle only; its solution is a proposal, whic
 path_certificate turns into a proven bound.
 """
 
+import copy
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +29,7 @@ _MIDDLE, _TAIL = 1e-3, 1e-13  # masses of P beyond the dense knots and beyond al
 # The certificate proves whatever price it is given, and the program's value is some ten times
 # nearer to the least one than the gap is.
 _GAP = 1e-2  # relative gap between the program and its dual
+_INSIDE = 0.05  # of the cost of a solution nearby, by which it is moved away from constraints
 _LEAST_WEIGHT = 1e-6  # of a price's value in the cost, relative to the start's cost / E[K]
 _DENSE = 0.75  # fraction of the knots in between
 # Barycentric, the corners first: `_PathConstraints` takes the first three for W_u' <= slope, which
@@ -63,12 +66,16 @@ class Proposal(NamedTuple):
       values: Float["nodes"], of the potential W.
       delta: the value of the program, which is what a proof without losses would prove.
       slope: its derivative in epsilon, at most 0.
+      epsilon: of the program.
+      prices: Float["constraints"], of the dual.
     """
 
     price: Price
     values: np.ndarray
     delta: float
     slope: float
+    epsilon: float
+    prices: np.ndarray
 
 
 def slope_at(law: Repetitions, u: np.ndarray) -> np.ndarray:
@@ -180,6 +187,7 @@ class _PathConstraints:
         corners = across[np.arange(triangles * places) % places < 3]
         self._of_corners = corners.T.tocsr()
         self._of_places = sparse.hstack([along.T, across.T], format="csr")
+        self._to_places = sparse.vstack([along, across], format="csr")
         self._by_sides = sparse.vstack([along.T, across.T], format="csr")
         self._squares = self._band_of_squares(mesh.nodes, steep)
         # Entries of a row grow with its ratio, by orders of magnitude, and the solver's test for
@@ -191,15 +199,24 @@ class _PathConstraints:
         # formed.
         self._powers = knots[:, None] ** np.arange(3)
         points = np.einsum("pv,tvc->tpc", np.array(_PLACES), mesh.corners)
-        ours, theirs = slope_at(law, points[..., 0]), slope_at(law, points[..., 1])
-        self._raised = math.exp(epsilon) * theirs
-        gain = ours[..., None] - knots * self._raised[..., None]
+        self._ours, self._theirs = (slope_at(law, points[..., side]) for side in range(2))
         self._shapes = (triangles, places, knots.size), (triangles, 3)
         self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
-        flat = np.zeros(triangles * 3 + knots.size - 1)
+        self._convexity = self._second_differences(knots)
+        self._set(epsilon)
+
+    def at(self, epsilon: float) -> "_PathConstraints":
+        """The constraints of another epsilon, which share all but the limits."""
+        found = copy.copy(self)
+        found._set(epsilon)
+        return found
+
+    def _set(self, epsilon: float) -> None:
+        self._raised = math.exp(epsilon) * self._theirs
+        gain = self._ours[..., None] - self._knots * self._raised[..., None]
+        flat = np.zeros(math.prod(self._shapes[1]) + self._knots.size - 1)
         limits = -np.maximum(gain, 0.0) * self._scale
         self.limits = np.concatenate([limits.ravel(), flat])
-        self._convexity = self._second_differences(knots)
 
     def _by_node(self, nodes: np.ndarray, steep: np.ndarray) -> sparse.csr_array:
         """Float["triangles*places count"], from Float["triangles places nodes"]."""
@@ -261,7 +278,7 @@ class _PathConstraints:
     def times(self, unknowns: np.ndarray) -> np.ndarray:
         """See Constraints."""
         nodal = unknowns[: self._count]
-        along, across = (self._of_places.T @ nodal).reshape(2, -1)
+        along, across = (self._to_places @ nodal).reshape(2, -1)
         price, last = unknowns[self._count : -1], unknowns[-1]
         found = np.empty(self.limits.size)
         rows, steepest, falls = self._parts(found)
@@ -326,6 +343,90 @@ class _PathConstraints:
         return Bordered(band, border, corner)
 
 
+class PathProgram:
+    """The programs of a pair on one mesh, at any epsilon.
+
+    Args:
+      pair: the dominating pair.
+      law: of K.
+      mesh: of the potential W.
+      knots: of the price.
+    """
+
+    def __init__(
+        self, pair: DominatingPair, law: Repetitions, mesh: PathMesh, knots: np.ndarray
+    ) -> None:
+        self._pair, self._law, self._mesh, self._knots = pair, law, mesh, knots
+        self._constraints = _PathConstraints(mesh, law, 0.0, knots)
+        self._weights = price_weights(pair, knots)
+
+    def _cost(self, start: np.ndarray) -> np.ndarray:
+        """What the unknowns cost, given the start that costs most."""
+        mesh, (weights, beyond) = self._mesh, self._weights
+        cost = np.zeros(mesh.count + self._knots.size + 1)
+        # A value that no mass pays for would grow without limit, and with it what rounding costs
+        # the certificate.
+        least = _LEAST_WEIGHT * float(weights @ start[mesh.count : -1]) / self._law.mean
+        cost[mesh.count : -1], cost[-1] = _everywhere(weights, beyond, self._knots, least)
+        np.add.at(cost, mesh.start[0], mesh.start[1])
+        np.add.at(cost, mesh.end[0], -mesh.end[1])
+        # The pinned node is no unknown; its value is 0, and so is what it costs.
+        cost[mesh.end[0][0]] = 0.0
+        return cost
+
+    def _near(
+        self, cost: np.ndarray, near: Sequence[Proposal], epsilon: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A mixture of solutions, moved inside, and of their prices.
+
+        The constraints are convex in e^epsilon, so that it keeps those of the mean of theirs.
+        """
+        parts = _parts(np.array([each.epsilon for each in near]), epsilon)
+        start = parts @ np.array(
+            [np.concatenate([each.values, *each.price[1:]], axis=None) for each in near]
+        )
+        prices = parts @ np.array([each.prices for each in near])
+        more = _INSIDE * abs(float(cost @ start))
+        start[self._mesh.count : -1] += more * (1.0 + self._knots)
+        start[-1] += more
+        return start, prices
+
+    def proposal(
+        self, epsilon: float, near: Sequence[Proposal] = (), *, gap: float | None = None
+    ) -> Proposal:
+        """A price, and W at the nodes of the mesh, that nearly minimise the bound.
+
+        Args:
+          epsilon: where delta is bounded.
+          near: solutions at one or two other epsilons, of the same numbers of nodes and knots,
+            which save steps.
+          gap: relative, between the program and its dual, at which to stop; _GAP if not given.
+        """
+        mesh = self._mesh
+        constraints = self._constraints.at(epsilon)
+        start, prices = constraints.enveloping(self._weights[0]), None
+        cost = self._cost(start)
+        if near:
+            start, prices = self._near(cost, near, epsilon)
+        unknowns, prices = nearly_solved(
+            cost, constraints, constraints.limits, start, relative_gap=gap or _GAP, prices=prices
+        )
+        unknowns[mesh.end[0][0]] = 0.0
+        values, price = unknowns[: mesh.count], unknowns[mesh.count : -1]
+        price = Price(self._knots, price, float(unknowns[-1]))
+        delta = proposed_delta(self._pair, mesh, price, values)
+        return Proposal(price, values, delta, constraints.slope(prices), epsilon, prices)
+
+
+def _parts(epsilons: np.ndarray, epsilon: float) -> np.ndarray:
+    """Parts of solutions in their mixture at an epsilon: all of one, or by e^epsilon of two."""
+    if epsilons.size == 1:
+        return np.ones(1)
+    low, high = np.expm1(epsilons - epsilon)
+    part = min(max(high / (high - low), 0.0), 1.0)
+    return np.array([part, 1.0 - part])
+
+
 def proposal(
     pair: DominatingPair, law: Repetitions, mesh: PathMesh, knots: np.ndarray, epsilon: float
 ) -> Proposal:
@@ -338,24 +439,4 @@ def proposal(
       knots: of the price.
       epsilon: where delta is bounded.
     """
-    constraints = _PathConstraints(mesh, law, epsilon, knots)
-    cost = np.zeros(mesh.count + knots.size + 1)
-    weights, beyond = price_weights(pair, knots)
-    start = constraints.enveloping(weights)
-    # A value that no mass pays for would grow without limit, and with it what rounding costs the
-    # certificate.
-    least = _LEAST_WEIGHT * float(weights @ start[mesh.count : -1]) / law.mean
-    cost[mesh.count : -1], cost[-1] = _everywhere(weights, beyond, knots, least)
-    np.add.at(cost, mesh.start[0], mesh.start[1])
-    np.add.at(cost, mesh.end[0], -mesh.end[1])
-    # The pinned node is no unknown; its value is 0, and so is what it costs.
-    cost[mesh.end[0][0]] = 0.0
-    found = nearly_solved(cost, constraints, constraints.limits, start, relative_gap=_GAP)
-    unknowns, prices = found
-    unknowns[mesh.end[0][0]] = 0.0
-    price, values = (
-        Price(knots, unknowns[mesh.count : -1], float(unknowns[-1])),
-        unknowns[: mesh.count],
-    )
-    delta = proposed_delta(pair, mesh, price, values)
-    return Proposal(price, values, delta, constraints.slope(prices))
+    return PathProgram(pair, law, mesh, knots).proposal(epsilon)

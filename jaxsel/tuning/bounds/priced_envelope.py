@@ -13,8 +13,9 @@ envelope is taken, so that it is never above the envelope.
 """
 
 import functools
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -25,20 +26,21 @@ from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.blas_threads import one_blas_thread
+from jaxsel.host.errors import InputError
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.two_ended import TwoEnded
 from jaxsel.tuning.bounds.envelope import (
     Envelope,
-    base_envelopes,
     envelope_epsilon,
     envelope_log_delta,
     log_envelope,
+    pair_envelope,
 )
 from jaxsel.tuning.bounds.path_certificate import ROUNDING, Certificate, Pieces, certifier, cut
 from jaxsel.tuning.bounds.path_mesh import first_columns, path_mesh, split_columns
-from jaxsel.tuning.bounds.path_program import Proposal, proposal, ratio_knots
-from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon
+from jaxsel.tuning.bounds.path_program import PathProgram, Proposal, proposal, ratio_knots
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_some_run
 
 _WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
 _MOST_EPSILON = 600.0  # e^epsilon is a coefficient of the program; float64 ends at e^709
@@ -65,6 +67,9 @@ _ABOVE_RANKING = 0.05
 _HOPELESS = 4.0
 # Empirically no price is below (1 + _PRICED log10(1 / delta)^2) times a ranking's delta.
 _PRICED = 0.01
+_QUICK = 2048  # points of an envelope that tells where it is far above 1
+_FAR_ABOVE = 0.05  # of its logarithm
+_FEW_CELLS, _SMALL_DELTA = 100, 1e-3  # of a ranking that is asked first, and where
 _KEPT = 4  # searches whose prices are cached, with their pairs and envelopes
 
 
@@ -130,6 +135,7 @@ class _Solution:
         self, epsilon: float, found: Proposal, proved: Callable[[float], Certificate]
     ) -> None:
         self.epsilon, self.value, self._slope = epsilon, found.delta, found.slope
+        self.proposal = found
         self._proved = proved
         self.proof = self.proved(epsilon)
 
@@ -137,6 +143,11 @@ class _Solution:
         """What the solution proves at an epsilon, which need not be its own."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return self._proved(epsilon)
+
+    def forget(self) -> None:
+        """Leaves what it proves at its own epsilon, hence at larger ones, and frees the rest."""
+        proof, nothing = self.proof, self.proof._replace(delta=math.inf)
+        self._proved = lambda epsilon: proof if epsilon >= self.epsilon else nothing
 
     @property
     def known(self) -> _Point:
@@ -189,26 +200,34 @@ class PricedDirection:
     Args:
       pair: a pair that dominates the base's laws in that direction.
       repetitions: law of K, with a finite mean.
-      envelope: the envelope of these two.
       resolution: of the programs.
     """
 
     def __init__(
-        self,
-        pair: DominatingPair,
-        repetitions: Repetitions,
-        envelope: Envelope,
-        resolution: Resolution,
+        self, pair: DominatingPair, repetitions: Repetitions, resolution: Resolution
     ) -> None:
-        self.envelope = envelope
         self._pair, self._law, self._resolution = pair, repetitions, resolution
         self._attacked: dict[float, float] = {}
         self._found: dict[tuple[float, bytes, int], Refined] = {}
         self._last: Pieces | None = None
+        self._at_zero: _Solution | None = None  # of a curve; attackers ask for it, too
+
+    @functools.cached_property
+    def envelope(self) -> Envelope:
+        """The envelope of the pair and the law of K."""
+        return pair_envelope(self._pair, self._law)
+
+    @functools.cached_property
+    def _quick_envelope(self) -> Envelope:
+        return pair_envelope(self._pair, self._law, count=_QUICK)
 
     @functools.cached_property
     def _attack(self) -> TwoEnded:
         return TwoEnded(self._pair.first, self._pair.second, self._law)
+
+    @functools.cached_property
+    def _rough_attack(self) -> TwoEnded:
+        return TwoEnded(self._pair.first, self._pair.second, self._law, _FEW_CELLS)
 
     def _grid(self, more: float = 1.0) -> Grid:
         """The first grid of the resolution, with ``more`` times its columns."""
@@ -217,6 +236,8 @@ class PricedDirection:
 
     def enveloped(self, epsilon: float) -> float:
         """The envelope's bound on delta(epsilon), at most 1."""
+        if log_envelope((self._quick_envelope,), epsilon) > _FAR_ABOVE:
+            return 1.0  # so is the envelope of more points
         return float(np.exp(envelope_log_delta((self.envelope,), epsilon)))
 
     def attacked(self, epsilon: float) -> float:
@@ -234,7 +255,15 @@ class PricedDirection:
         if not enveloped > ROUNDING * self._law.mean:
             return False  # rounding errors have this size
         least = 1.0 + _PRICED * math.log10(enveloped) ** 2
-        return self.attacked(epsilon) * least < enveloped
+        # A ranking of few cells is found in a third of the time, and at small delta is near enough.
+        if enveloped < _SMALL_DELTA and self._rough_attack.delta(epsilon) * least >= enveloped:
+            return False
+        return any(delta * least < enveloped for delta in self._not_below_rankings(epsilon))
+
+    def _not_below_rankings(self, epsilon: float) -> Iterator[float]:
+        """Deltas that no ranking found exceeds at epsilon: those of smaller ones, then its own."""
+        yield from [delta for at, delta in self._attacked.items() if at < epsilon]
+        yield self.attacked(epsilon)
 
     def _pieces(self, ends: np.ndarray) -> Pieces:
         """The mesh of these columns, cut for the certificate."""
@@ -244,6 +273,41 @@ class PricedDirection:
             self._last = cut(self._law, mesh, self._resolution.parts)
         return self._last
 
+    @functools.cached_property
+    def _programs_of_curve(self) -> tuple[PathProgram, Pieces]:
+        pieces = self._pieces(self._grid(_OF_CURVES).ends)
+        knots = ratio_knots(self._pair, self._resolution.knots)
+        return PathProgram(self._pair, self._law, pieces.mesh, knots), pieces
+
+    def of_curve(self, epsilon: float, near: Sequence[Proposal] = ()) -> _Solution | None:
+        """The solution of one program, on a mesh that is the same at every epsilon.
+
+        Args:
+          epsilon: >= 0.
+          near: solutions at other epsilons, the first of which is smaller.
+        """
+        if epsilon > _MOST_EPSILON:
+            return None  # the envelope remains
+        if epsilon == 0.0 and self._at_zero is not None:
+            return self._at_zero
+        programs, pieces = self._programs_of_curve
+        gap = _GAP_OF_CURVES if near else None
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            found = self._solution(epsilon, pieces, programs.proposal(epsilon, near, gap=gap))
+        if found is not None:
+            found.forget()
+        if epsilon == 0.0:
+            self._at_zero = found
+        return found
+
+    def _solution(self, epsilon: float, pieces: Pieces, found: Proposal) -> _Solution | None:
+        """The solution of a program and what it proves; None if it is not of numbers."""
+        if not (np.all(np.isfinite(found.price.values)) and np.all(np.isfinite(found.values))):
+            return None
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            proved = certifier(self._pair, pieces, found.price, found.values)
+        return _Solution(epsilon, found, proved)
+
     def _solved(self, epsilon: float, grid: Grid) -> _Solution | None:
         """The solution of the program on a grid; None if none is found."""
         if epsilon > _MOST_EPSILON:
@@ -252,10 +316,7 @@ class PricedDirection:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             pieces = self._pieces(grid.ends)
             found = proposal(self._pair, self._law, pieces.mesh, knots, epsilon)
-            if not (np.all(np.isfinite(found.price.values)) and np.all(np.isfinite(found.values))):
-                return None
-            proved = certifier(self._pair, pieces, found.price, found.values)
-        return _Solution(epsilon, found, proved)
+        return self._solution(epsilon, pieces, found)
 
     def _finer(self, grid: Grid, found: _Solution) -> Grid | None:
         """The grid of the next program; None if none is needed, or this one was the last."""
@@ -281,15 +342,6 @@ class PricedDirection:
         """The least of the price's bound, of the envelope and of 1, at epsilon >= 0."""
         return self.refined(epsilon).delta
 
-    def delta_of_one_program(self, epsilon: float) -> float:
-        """As ``delta``, from one program on a mesh that is the same at every epsilon >= 0."""
-        least = min(1.0, self.enveloped(epsilon))
-        if self.can_help(epsilon):
-            found = self._solved(epsilon, self._grid(_OF_CURVES))
-            if found is not None:
-                least = min(least, found.proof.delta)
-        return max(0.0, least)
-
     def refined(self, epsilon: float, grid: Grid | None = None) -> Refined:
         """As ``delta``, with the grid of the last program.
 
@@ -306,15 +358,20 @@ class PricedDirection:
     def _refined(self, epsilon: float, grid: Grid) -> Refined:
         least = min(1.0, self.enveloped(epsilon))
         if self.can_help(epsilon):
+            found = None
+            if epsilon == 0.0:
+                # What a curve starts with, so that neither proves less than the other.
+                grid = self._grid(_OF_CURVES)
+                found = self.of_curve(epsilon)
             while True:
-                found = self._solved(epsilon, grid)
+                found = found or self._solved(epsilon, grid)
                 if found is None or found.value > _HOPELESS * least:
                     break
                 least = min(least, found.proof.delta)
                 finer = self._finer(grid, found)
                 if finer is None:
                     break
-                grid = finer
+                grid, found = finer, None
         return Refined(max(0.0, least), grid)
 
     def least_epsilon(
@@ -434,12 +491,10 @@ def priced_directions(
 
 @functools.lru_cache(maxsize=_KEPT)
 def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirection, ...]:
-    base, law = search.base, search.law
-    envelopes = base_envelopes(base, law)
-    return tuple(
-        PricedDirection(pair, law, envelope, resolution)
-        for pair, envelope in zip(base.pairs(), envelopes, strict=True)
-    )
+    check_some_run(search.law)
+    if math.isinf(search.law.mean):
+        raise InputError("E[K] is infinite; the bound needs a finite mean")
+    return tuple(PricedDirection(pair, search.law, resolution) for pair in search.base.pairs())
 
 
 @validated
@@ -454,6 +509,9 @@ def priced_delta(directions: tuple[PricedDirection, ...], epsilon: TunedEpsilon)
     # A price only lowers the envelope, so that it is computed only for the direction whose bound is
     # the largest so far.
     found = [each.enveloped(epsilon) for each in directions]
+    if epsilon == 0.0:
+        # The total variation, which is the same in both directions.
+        return max(0.0, min(1.0, *found, directions[0].delta(0.0)))
     priced: set[int] = set()
     grid = None
     while (worst := int(np.argmax(found))) not in priced:
@@ -489,6 +547,64 @@ def priced_epsilon(directions: tuple[PricedDirection, ...], delta: TunedDelta) -
 
 _POINTS = 12  # points of a curve, besides epsilon = 0
 _LAST_DELTA = 1e-3  # the envelope's delta at the last of them
+# Certificates prove the same at a gap twice as large, once a program starts near its solution.
+_GAP_OF_CURVES = 1.5e-2
+
+
+class _Curve:
+    """Bounds of one direction at some epsilons, from programs on one mesh.
+
+    Args:
+      direction: whose bounds they are.
+      epsilons: Float["points"], >= 0, increasing.
+      first: number of the first of them at which a program may be solved.
+    """
+
+    def __init__(self, direction: PricedDirection, epsilons: np.ndarray, first: int) -> None:
+        self._direction, self._epsilons = direction, epsilons
+        levels = epsilons.tolist()
+        self.deltas = np.array([min(1.0, direction.enveloped(e)) for e in levels])
+        self._found: dict[int, Proposal] = {}
+        places = range(first, len(levels))
+        self.rounds = _rounds([place for place in places if direction.can_help(levels[place])])
+
+    def solve(self, place: int) -> None:
+        """Solves the program at one of the epsilons, from those on either side that are solved."""
+        below = [each for each in self._found if each < place]
+        above = [each for each in self._found if each > place]
+        # What solves one solves those of larger epsilons, and mixtures what lies between.
+        near = [max(below), *([min(above)] if above else [])] if below else []
+        epsilon = float(self._epsilons[place])
+        found = self._direction.of_curve(epsilon, [self._found[each] for each in near])
+        if found is not None:
+            self._found[place] = found.proposal
+            self.deltas[place] = max(0.0, min(self.deltas[place], found.proof.delta))
+
+    def profile(self) -> Profile:
+        """epsilon >= 0 -> the least of the envelope and of the chords; not increasing."""
+        return _profile(self._direction, self._epsilons, self.deltas)
+
+
+def _rounds(places: list[int]) -> list[list[int]]:
+    """Places in rounds, such that each has some of earlier rounds on either side.
+
+    The first one is alone, then the last one; then those half-way between neighbours.
+    """
+    if not places:
+        return []
+    found = [[places[0]]]
+    gaps = [(0, len(places) - 1)]
+    if len(places) > 1:
+        found.append([places[-1]])
+    while gaps := [(low, high) for low, high in gaps if high - low > 1]:
+        middles = [(low + high) // 2 for low, high in gaps]
+        found.append([places[middle] for middle in middles])
+        gaps = [
+            half
+            for (low, high), middle in zip(gaps, middles, strict=True)
+            for half in ((low, middle), (middle, high))
+        ]
+    return found
 
 
 @one_blas_thread()
@@ -506,15 +622,25 @@ def priced_profiles(
       epsilon >= 0 -> the least of the envelope and of the chords, in e^epsilon, between the
       bounds at those epsilons; not increasing.
     """
-    profiles = []
+    curves = []
+    for each in directions:
+        last = envelope_epsilon((each.envelope,), _LAST_DELTA)
+        points = count + 1 if 0.0 < last < math.inf else 0
+        epsilons = np.linspace(0.0, last, points) if points else np.zeros(0)
+        curves.append(_Curve(each, epsilons, first=1 if curves else 0))
     with ThreadPoolExecutor(_WORKERS) as pool:
-        for each in directions:
-            last = envelope_epsilon((each.envelope,), _LAST_DELTA)
-            programs = count + 1 if 0.0 < last < math.inf else 0
-            epsilons = np.linspace(0.0, last, programs) if programs else np.zeros(0)
-            deltas = pool.map(each.delta_of_one_program, epsilons.tolist())
-            profiles.append(_profile(each, epsilons, np.array(list(deltas))))
-    return tuple(profiles)
+        for rounds in itertools.zip_longest(*(each.rounds for each in curves), fillvalue=[]):
+            tasks = [
+                functools.partial(each.solve, place)
+                for each, places in zip(curves, rounds, strict=True)
+                for place in places
+            ]
+            list(pool.map(lambda task: task(), tasks))
+    # The total variation, which is the same in both directions.
+    total = min((float(each.deltas[0]) for each in curves if each.deltas.size), default=1.0)
+    for each in curves:
+        each.deltas[:1] = np.minimum(each.deltas[:1], total)
+    return tuple(each.profile() for each in curves)
 
 
 def _profile(direction: PricedDirection, epsilons: np.ndarray, deltas: np.ndarray) -> Profile:

@@ -20,6 +20,7 @@ from jaxsel.tuning.planning.named_laws import FAMILIES, Fitted, fitted, most_run
 from jaxsel.tuning.planning.wishes import Utility, Wishes, rank_reached, utility
 from jaxsel.tuning.proofs import Proof
 
+_MATTER = 2.0  # times the least delta: what is proved by theorems that may prove the least one
 _QUICK = 2048  # points of the envelope during the search; it is still an upper bound
 _EPSILON = number("of the search", above=0.0)
 _DELTA = number("of the search", at_least=0.0, below=1.0)
@@ -90,9 +91,13 @@ class Budget(NamedTuple):
 
     def cost(self, base: BaseGuarantee, law: Repetitions) -> float:
         """An upper bound on what a search costs, near the best one."""
+        return self.costs(law)(base)
+
+    def costs(self, law: Repetitions) -> Callable[[BaseGuarantee], float]:
+        """``cost`` of searches that differ in their runs alone."""
         if self.attack is None:
-            return quick_epsilon(base, law, self.delta)
-        return proven_deltas(base, law, self.attack.epsilon)[0].delta
+            return lambda base: quick_epsilon(base, law, self.delta)
+        return _AttackCost(law, self.attack.epsilon)
 
     def run(self, noise: float) -> Run:
         """One run with this noise if the noise is open, else the given run."""
@@ -100,8 +105,12 @@ class Budget(NamedTuple):
             return Run(self.base.at(noise), self.base.written(noise), noise)
         return Run(self.base, self.text, math.nan)
 
-    def least_run(self, cost: Callable[[BaseGuarantee], float]) -> Run:
+    def least_run(self, cost: Callable[[BaseGuarantee], float], near: float = math.nan) -> Run:
         """The run with the least noise whose cost is at most ``most``, if the noise is open.
+
+        Args:
+          cost: of a run.
+          near: a noise that may be near; NaN if none is known.
 
         Raises:
           InputError: if the cost exceeds epsilon even at the largest noise.
@@ -109,7 +118,32 @@ class Budget(NamedTuple):
         if not isinstance(self.base, BaseFamily):
             return self.run(math.nan)
         assert self.most is not None  # or read_budget had refused
-        return self.run(least_noise(self.base, cost, self.most, self.attack))
+        return self.run(least_noise(self.base, cost, self.most, self.attack, near))
+
+
+class _AttackCost:
+    """The least proven delta at an epsilon, of searches that differ in their runs alone.
+
+    The first one says which theorems matter for the others.
+
+    Args:
+      law: of K.
+      epsilon: where delta is proved.
+    """
+
+    def __init__(self, law: Repetitions, epsilon: float) -> None:
+        self._law, self._epsilon = law, epsilon
+        self._only: list[str] = []
+
+    def __call__(self, base: BaseGuarantee) -> float:
+        """The least proven delta."""
+        found = proven_deltas(base, self._law, self._epsilon, only=self._only)
+        if not self._only:
+            names = [each.theorem for each in found if each.delta <= _MATTER * found[0].delta]
+            # Where the envelope is priced, it proves no more than its price.
+            priced = any(name.endswith("JX-Priced") for name in names)
+            self._only = [name for name in names if not (priced and name.endswith("JX-Envelope"))]
+        return found[0].delta
 
 
 def quick_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> float:
@@ -245,23 +279,33 @@ def _nothing(budget: Budget) -> str:
     return "no law of K with a name meets these wishes; relax one of them"
 
 
-def with_least_noise(law: Fitted, budget: Budget) -> Choice:
-    """The best of K runs, with the least noise that keeps the budget if noise is open."""
-    run = budget.least_run(lambda base: budget.cost(base, law.law))
-    return accounted(law, run, budget)
+def with_least_noise(law: Fitted, budget: Budget, near: float = math.nan) -> Choice:
+    """The best of K runs, with the least noise that keeps the budget if noise is open.
+
+    Args:
+      law: of K, and its family.
+      budget: of the plan.
+      near: the noise of a choice that resembles it; NaN if none is known.
+    """
+    cost = budget.costs(law.law)
+    run = budget.least_run(cost, near)
+    reached = None if budget.attack is None else budget.attack.reached(cost(run.base))
+    return accounted(law, run, budget, reached=reached)
 
 
-def accounted(law: Fitted, run: Run, budget: Budget) -> Choice:
+def accounted(law: Fitted, run: Run, budget: Budget, *, reached: float | None = None) -> Choice:
     """A law of K and a run as a choice of the plan, with their least proven epsilon.
 
     Args:
       law: of K, and its family.
       run: one run.
       budget: of the plan.
+      reached: what is proved of attacks, where that is known.
     """
     found = proven_epsilons(run.base, law.law, budget.delta)[0]
     limit = budget.attack
-    reached = math.nan if limit is None else limit.reached(budget.cost(run.base, law.law))
+    if reached is None:
+        reached = math.nan if limit is None else limit.reached(budget.cost(run.base, law.law))
     return Choice(
         law.family,
         run.text,
@@ -286,8 +330,10 @@ def score_noise(budget: Budget, law: Repetitions, most: float) -> float:
       law: of K.
       most: that the search may cost.
     """
-    family = BaseFamily("gaussian", "noise_multiplier", True, {1.0: gaussian(1.0)})
-    return least_noise(family, lambda run: budget.cost(run, law), most, budget.attack)
+    searched = budget.base.searched if isinstance(budget.base, BaseFamily) else None
+    known = {1.0: gaussian(1.0)}
+    family = BaseFamily("gaussian", "noise_multiplier", True, known, [*(searched or [])])
+    return least_noise(family, budget.costs(law), most, budget.attack)
 
 
 def with_mean(choice: Choice, mean: float) -> Fitted:

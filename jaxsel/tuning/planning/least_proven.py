@@ -16,6 +16,9 @@ from jaxsel.tuning.planning.optimal_law import Found
 from jaxsel.tuning.proofs import proofs
 
 NAME = "optimal"
+# Relative distance of the least envelope from the bound on every law's, which is not worth a look
+# at the envelopes of others.
+_GAP = 1e-4
 
 
 class Proven(NamedTuple):
@@ -39,12 +42,15 @@ def _accounted(base: BaseGuarantee, name: str, law: Repetitions, delta: float) -
     return Proven(name, law, best.epsilon, best.theorem)
 
 
-def _improves(base: BaseGuarantee, law: Repetitions, delta: float, epsilon: float):
+def _improves(base: BaseGuarantee, law: Repetitions, found: Found, epsilon: float):
     """Whether some bound proves less than epsilon at delta; needs a single price."""
+    delta = found.delta
+    # No law that meets the wishes has an envelope below ``lower``.
+    enveloped = epsilon <= found.lower * (1.0 + _GAP)
     return any(
         proof.lower_bound(epsilon) < delta and proof.delta(epsilon) < delta
-        for proof in proofs(base, law).values()
-        if delta >= proof.least_delta
+        for name, proof in proofs(base, law).items()
+        if delta >= proof.least_delta and not (enveloped and name == "JX-Envelope")
     )
 
 
@@ -80,7 +86,7 @@ def least_proven(
     best = _accounted(base, NAME, found.law, found.delta)
     advance(1)
     for name, law in _others(found, rank_of):
-        if law is not None and _improves(base, law, found.delta, best.epsilon):
+        if law is not None and _improves(base, law, found, best.epsilon):
             tried = _accounted(base, name, law, found.delta)
             best = min(best, tried, key=lambda each: each.epsilon)
         advance(1)

@@ -100,11 +100,13 @@ def feasible_counts(wishes: Wishes) -> np.ndarray:
 
 def _least(row: Row, others: Sequence[Row], counts: np.ndarray) -> float:
     """Least expectation of one price under the other wishes; inf if there is no law."""
+    if not others:
+        return float(np.min(row.price(counts)))
     table = np.array([each.price(counts) for each in others]).reshape(-1, counts.size)
     found = optimize.linprog(
         row.price(counts),
-        A_ub=table if len(others) else None,
-        b_ub=np.array([each.most for each in others]) if len(others) else None,
+        A_ub=table,
+        b_ub=np.array([each.most for each in others]),
         A_eq=np.ones((1, counts.size)),
         b_eq=[1.0],
     )

@@ -143,7 +143,7 @@ def optimal(
     (docs/optimal-law.md). That law and the named laws are then accounted with all known
     bounds, and the one with the least proven epsilon is returned. By default the expected
     rank of the winner must be at least as good as with a geometric K with the allowed runs.
-    Takes about ten seconds.
+    Takes some seconds.
 
     Args:
       base: one run, as for ``account``.

@@ -18,7 +18,8 @@ from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.errors import InputError
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions, table_law
-from jaxsel.tuning.bounds.envelope import base_envelopes, envelope_epsilon
+from jaxsel.tuning.bounds.envelope import envelope_epsilon
+from jaxsel.tuning.bounds.priced_envelope import priced_directions
 from jaxsel.tuning.parameters import ProperDelta
 from jaxsel.tuning.planning.linear_wishes import (
     Price,
@@ -30,7 +31,7 @@ from jaxsel.tuning.planning.linear_wishes import (
 )
 from jaxsel.tuning.planning.optimal_certificate import Functional, lower_epsilon, searched_counts
 from jaxsel.tuning.planning.optimal_program import Program, Solved
-from jaxsel.tuning.planning.optimal_sides import Side, powers, side
+from jaxsel.tuning.planning.optimal_sides import BestPoints, Side, powers, side
 from jaxsel.tuning.planning.wishes import Wishes
 
 MOST = 10_000  # largest K if nothing limits the runs
@@ -192,17 +193,13 @@ def _importance(found: Side, epsilon: float, counts: np.ndarray, weights: np.nda
     It includes a small part of the contribution at a smaller epsilon: the best law over
     coarse cells exploits the gaps between them, and the next law contributes elsewhere.
     """
-    first = powers(found.x, counts) @ weights
-    second = powers(found.other, counts) @ weights
+    best = BestPoints(powers(found.x, counts) @ weights, powers(found.other, counts) @ weights)
 
     def gain(loss: np.ndarray) -> np.ndarray:
-        best = np.zeros(loss.size)
-        for start in range(0, loss.size, 512):
-            for level, weight in ((epsilon, 1.0), (_NEAR * epsilon, _SOME)):
-                part = np.exp(level - loss[start : start + 512])
-                most = np.max(first - part[:, None] * second, axis=1)
-                best[start : start + 512] += weight * np.maximum(most, 0.0)
-        return best
+        total = np.zeros(loss.size)
+        for level, weight in ((epsilon, 1.0), (_NEAR * epsilon, _SOME)):
+            total += weight * np.maximum(best.at(np.exp(level - loss))[1], 0.0)
+        return total
 
     return gain
 
@@ -281,9 +278,9 @@ def optimal_law(
     law = _cleaned(fine, _chosen(fine, solved, reached, 5, _TIE, _GIVEN), wishes)
     found, lower = _certified(fine, solved, reached)
     advance(1)
-    return Found(
-        law, envelope_epsilon(base_envelopes(base, law), delta), lower, delta, wishes, found
-    )
+    # Those of the priced envelope of the same search, which an account needs next.
+    envelopes = tuple(each.envelope for each in priced_directions(base, law))
+    return Found(law, envelope_epsilon(envelopes, delta), lower, delta, wishes, found)
 
 
 def _refuse_infinite(pairs: Sequence[DominatingPair], delta: float, runs: float) -> None:

@@ -15,12 +15,13 @@ from scipy import optimize, sparse
 from jaxsel.host.errors import InputError
 from jaxsel.tuning.planning.linear_wishes import Row
 from jaxsel.tuning.planning.optimal_certificate import Functional, searched_counts
-from jaxsel.tuning.planning.optimal_sides import Side, powers
+from jaxsel.tuning.planning.optimal_sides import BestPoints, Side, powers
 
 _TIGHT = 1e-9  # margin by which wishes are met, so that rounding violates none
 _TOLERANCE = 1e-9
 _UNSEEN = 1e-9  # of delta: tolerance for the part of a cell
 _ROUNDS = 60
+_MANY = 500  # rows of a program
 _LARGE = 1e4  # largest entry of a row
 _INFEASIBLE = 2  # a status of linprog
 
@@ -55,6 +56,15 @@ class Solved(NamedTuple):
     objective: float
 
 
+class _Kept(NamedTuple):
+    """What was computed of the last law in one direction."""
+
+    law: tuple[bytes, bytes]
+    first: np.ndarray
+    second: np.ndarray
+    best: BestPoints
+
+
 class Program:
     """The program of one base and one set of wishes, which keeps its cuts and counts."""
 
@@ -82,7 +92,7 @@ class Program:
         self._searched = np.union1d(searched_counts(most), self.counts)
         self._cuts: list[Cuts] = []
         self._start = law
-        self._kept: dict[int, tuple[tuple[bytes, bytes], tuple]] = {}  # by side
+        self._kept: dict[int, _Kept] = {}  # by side
 
     def value(self, epsilon: float, counts: np.ndarray, weights: np.ndarray) -> float:
         """D of a law over the cells, in the larger direction."""
@@ -97,25 +107,20 @@ class Program:
         self, each: Side, epsilon: float, counts: np.ndarray, weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """For each cell the x with the largest contribution, and that contribution."""
-        first, second = self._slopes(each, counts, weights)
         # e^epsilon p'/p, so that each cell's mass p is a factor.
-        gain = first[None, :] - np.exp(epsilon - each.loss)[:, None] * second[None, :]
-        point = np.argmax(gain, axis=1)
-        most = gain[np.arange(point.size), point]
+        point, most = self._kept_of(each, counts, weights).best.at(np.exp(epsilon - each.loss))
         return point, each.mass * np.maximum(most, 0.0)
 
-    def _slopes(
-        self, each: Side, counts: np.ndarray, weights: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _kept_of(self, each: Side, counts: np.ndarray, weights: np.ndarray) -> "_Kept":
         """f'(1 - x) and f'(1 - T(x)) of a law, cached for the last law."""
-        key = counts.tobytes(), weights.tobytes()
+        law = counts.tobytes(), weights.tobytes()
         kept = self._kept.get(id(each))
-        if kept is None or kept[0] != key:
+        if kept is None or kept.law != law:
             used = weights != 0.0  # a few of the counts
             counts, weights = counts[used], weights[used]
-            slopes = (powers(each.x, counts) @ weights, powers(each.other, counts) @ weights)
-            kept = self._kept[id(each)] = key, slopes
-        return kept[1]
+            first, second = powers(each.x, counts) @ weights, powers(each.other, counts) @ weights
+            kept = self._kept[id(each)] = _Kept(law, first, second, BestPoints(first, second))
+        return kept
 
     def restricted(self, counts: np.ndarray) -> "Program":
         """The same program for laws on these counts."""
@@ -175,7 +180,7 @@ class Program:
 
     def _gain(self, each: Side, cuts: Cuts, solved: Solved) -> np.ndarray:
         """The lower bound of each cut on its cell's part, for the law found."""
-        first, second = self._slopes(each, solved.counts, solved.weights)
+        _, first, second, _ = self._kept_of(each, solved.counts, solved.weights)
         ratio = np.exp(solved.epsilon - each.loss[cuts.cell])
         return each.mass[cuts.cell] * (first[cuts.point] - ratio * second[cuts.point])
 
@@ -325,8 +330,10 @@ def _highs(
       InputError: if there is none.
     """
     infeasible = False
+    # Both end at a vertex; of many rows the interior point method is there sooner.
+    methods = ("highs-ipm", "highs-ds") if bounds.size > _MANY else ("highs-ds", "highs-ipm")
     for tolerance in (_TOLERANCE, 1e-7):
-        for method in ("highs-ds", "highs-ipm"):
+        for method in methods:
             found = optimize.linprog(
                 cost,
                 A_ub=table,

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from jaxsel.accounting.numerics.hull import upper_hull
 from jaxsel.accounting.single_run.dominating import DominatingPair, pair_tradeoff
 
 # Smaller x are replaced by 0, which the certificate needs if the mean is not bounded.
@@ -51,6 +52,25 @@ def powers(x: np.ndarray, counts: np.ndarray) -> np.ndarray:
     np.exp(found, out=found)  # in place: these tables are most of a program's time
     found *= counts
     return found
+
+
+class BestPoints:
+    """For any ratio r >= 0 the x with the largest a(x) - r b(x): a vertex of an upper hull.
+
+    Args:
+      first, second: Float["points"], a and b, >= 0.
+    """
+
+    def __init__(self, first: np.ndarray, second: np.ndarray) -> None:
+        self._vertices = upper_hull(second, first)
+        self._first, self._second = first[self._vertices], second[self._vertices]
+        self._falls = -np.diff(self._first) / np.diff(self._second)
+
+    def at(self, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The point of each ratio, and what is largest there."""
+        # Along the hull slopes fall: the maximum is where they fall below the ratio.
+        place = np.searchsorted(self._falls, -ratio)
+        return self._vertices[place], self._first[place] - ratio * self._second[place]
 
 
 def side(

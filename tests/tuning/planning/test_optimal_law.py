@@ -33,7 +33,7 @@ from jaxsel.tuning.planning.optimal_certificate import (
     terms,
 )
 from jaxsel.tuning.planning.optimal_law import Effort, Found, optimal_law
-from jaxsel.tuning.planning.optimal_sides import powers
+from jaxsel.tuning.planning.optimal_sides import BestPoints, powers
 from jaxsel.tuning.planning.wishes import Wishes, read_wishes
 
 GAUSSIAN = "gaussian:noise_multiplier=4"
@@ -609,3 +609,15 @@ def test_the_law_does_not_depend_on_the_last_digits(monkeypatch):
     wishes, effort = here.wishes, Effort(60, 150, 1500)
     again = optimal_law(curves.gaussian(4.0), 1e-6, wishes, effort=effort)
     assert _differs(again.law.parameters, here.law.parameters) <= _SAME
+
+
+def test_the_best_point_is_that_of_all_points():
+    generator = np.random.default_rng(11)
+    x = np.sort(generator.uniform(0.0, 1.0, 200))
+    other = x**0.6
+    first, second = 5.0 * (1.0 - x) ** 4, 5.0 * (1.0 - other) ** 4
+    ratio = np.concatenate([[0.0], np.geomspace(1e-6, 1e6, 500)])
+    gain = first - ratio[:, None] * second
+    point, most = BestPoints(first, second).at(ratio)
+    np.testing.assert_allclose(most, gain.max(axis=1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(most, gain[np.arange(ratio.size), point], rtol=1e-12, atol=1e-12)

@@ -242,3 +242,25 @@ def test_a_plan_prints():
     text = str(jaxsel.plan("gaussian", epsilon=3, runs=50, winner="good=0.05"))
     assert "Run gaussian:noise_multiplier=" in text
     assert "one run, no search" in text
+
+
+def test_a_search_for_noise_begins_where_the_ones_before_it_say():
+    """Costs of other laws fall alike, so that two or three of them are enough."""
+    family, costs = open_base("gaussian"), []
+    assert isinstance(family, BaseFamily)
+
+    def cost(factor):
+        def found(base):
+            costs.append(base)
+            mu = base.epsilon(1e-3)
+            return factor * mu / (1.0 + 0.3 * mu)
+
+        return found
+
+    first = least_noise(family, cost(1.0), 0.5)
+    for factor, most in ((1.2, 3), (0.9, 3)):
+        costs.clear()
+        found = least_noise(family, cost(factor), 0.5, near=first)
+        assert len(costs) <= most + 1
+        assert cost(factor)(family.at(found)) <= 0.5
+        assert cost(factor)(family.at(0.996 * found)) > 0.5
