@@ -16,6 +16,7 @@ from benchmarks import (
     numpy_samplers,
     numpy_tuning,
     peers,
+    processes,
     selection,
     tails,
 )
@@ -164,8 +165,12 @@ def test_absent_peers_are_reported_not_met(monkeypatch):
     assert results["race / literal"].threshold is None
 
 
-def test_run_gives_rows_and_words_are_equal_bit_for_bit():
-    results = bench.run([1], repeats=2, seconds=0.002, progress=False)
+@pytest.fixture(name="results", scope="module")
+def _results():
+    return bench.run([1], repeats=2, seconds=0.002, progress=False)
+
+
+def test_run_gives_rows_and_words_are_equal_bit_for_bit(results):
     rate, bits = results
     assert rate.goal == bits.goal == 1
     assert rate.measured > 0
@@ -175,8 +180,16 @@ def test_run_gives_rows_and_words_are_equal_bit_for_bit():
     assert table(results).row_count == 2
 
 
-def test_command_prints_json(capsys):
-    status = main(["--goals", "1", "--repeats", "1", "--seconds", "0.001", "--json"])
+def test_command_prints_json(capsys, monkeypatch, results):
+    """Of what the process that measures says, which is asked for what the command is."""
+
+    def measured(*asked):
+        assert asked == ("benchmarks.measure", *words)
+        return json.dumps([row._asdict() for row in results])
+
+    words = ("--goals", "1", "--repeats", "1", "--seconds", "0.001")
+    monkeypatch.setattr(processes, "run_python", measured)
+    status = main([*words, "--json"])
     rows = json.loads(capsys.readouterr().out)
     assert status == 0
     assert [set(row) for row in rows] == [set(bench.GoalResult._fields)] * 2

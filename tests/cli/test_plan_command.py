@@ -1,5 +1,7 @@
 """jaxsel plan on the command line: what it keeps, draws, and takes."""
 
+import contextlib
+import io
 import json
 
 import pytest
@@ -17,9 +19,18 @@ def _run(capsys, *line: str) -> str:
     return capsys.readouterr().out
 
 
-def test_the_law_goes_to_a_file_that_others_read(capsys, tmp_path):
-    path = tmp_path / "law.json"
-    document = json.loads(_run(capsys, *_PLAN, "--runs", "50", "--save", str(path), "--json"))
+@pytest.fixture(name="saved", scope="module")
+def _saved(tmp_path_factory):
+    """A plan of 50 runs, and the file of its law."""
+    path, out = tmp_path_factory.mktemp("plan") / "law.json", io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as ended:
+        main([*_PLAN, "--runs", "50", "--save", str(path), "--json"])
+    assert ended.value.code == 0
+    return json.loads(out.getvalue()), path
+
+
+def test_the_law_goes_to_a_file_that_others_read(capsys, saved):
+    document, path = saved
     law = repetitions.parse(f"file:{path}")
     assert law.name == document["law"]
     text = _run(
@@ -41,9 +52,9 @@ def test_the_law_goes_to_a_file_that_others_read(capsys, tmp_path):
     assert sum(row["count"] for row in json.loads(simulated)["outcomes"]) == 1000
 
 
-def test_compute_is_runs_times_their_price(capsys):
+def test_compute_is_runs_times_their_price(capsys, saved):
     paid = json.loads(_run(capsys, *_PLAN, "--compute", "200:price=4", "--json"))
-    asked = json.loads(_run(capsys, *_PLAN, "--runs", "50", "--json"))
+    asked, _ = saved
     assert paid["law"] == asked["law"]
     assert paid["compute"] == pytest.approx(4.0 * paid["mean_runs"])
     assert paid["compute"] <= 200.0

@@ -135,6 +135,54 @@ def _plain(tmp_path_factory):
     return {name: way(folder) for name, way in WAYS.items()}
 
 
+# Imports what every script does, and has each run by a copy of itself.
+COPYING = """
+import os, runpy, sys, traceback
+import functools, numpy
+from jaxsel.host import source_digest
+from jaxsel.language.base import Mechanism
+for line in sys.stdin:
+    copy = os.fork()
+    if not copy:
+        try:
+            os.chdir(line.strip())
+            sys.path[0] = os.getcwd()
+            runpy.run_path("own.py", run_name="__main__")
+            sys.stdout.flush()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    if os.waitpid(copy, 0)[1]:
+        print("it raised", flush=True)
+"""
+
+
+@pytest.fixture(name="copied", scope="module")
+def _copied(plain, tmp_path_factory):
+    """``copied(folder)``: what the script prints, in a process that has imported what it does."""
+    command = [sys.executable, "-c", COPYING]
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        given, taken = process.stdin, process.stdout
+        assert given is not None
+        assert taken is not None
+
+        def said(folder: Path) -> str:
+            print(folder, file=given, flush=True)
+            return taken.readline().strip()
+
+        assert said(write(tmp_path_factory.mktemp("copied"))) == plain["script"]
+        yield said
+        given.close()
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_unchanged_code_has_one_digest_in_every_process(way, plain, tmp_path):
     assert len(plain[way]) == 64  # nothing in it is of that process only
@@ -180,11 +228,12 @@ def test_a_changed_constant_of_any_way_to_run_is_seen(way, plain, tmp_path):
         ("own", "TRIALS = 1000", "helper.shifted = abs"),
     ],
 )
-def test_whatever_a_mechanism_reads_is_part_of_it(name, old, new, plain, tmp_path):
+def test_whatever_a_mechanism_reads_is_part_of_it(name, old, new, plain, copied, tmp_path):
     text = FILES[f"{name}.py"]
     assert text.count(old) == 1
-    folder = write(tmp_path, **{name: text.replace(old, new)})
-    assert as_script(folder) != plain["script"]
+    found = copied(write(tmp_path, **{name: text.replace(old, new)}))
+    assert len(found) == len(plain["script"])
+    assert found != plain["script"]
 
 
 def test_what_it_does_not_read_is_not(plain, tmp_path):

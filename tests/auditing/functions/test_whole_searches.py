@@ -22,6 +22,9 @@ from tests.auditing.functions import audited
 from tests.auditing.functions.audited import one_response, own_response, responses, revealing
 from tests.conftest import ALPHA
 
+# Accounts of searches are what the audits are held against, at whatever resolution.
+pytestmark = pytest.mark.usefixtures("coarse_prices")
+
 LAW, PAIR = "geometric:mean=5", ([0.0], [1.0])
 
 
@@ -53,7 +56,6 @@ def test_a_run_that_breaks_its_claim_is_seen_in_the_search():
     assert found.refuted
 
 
-@pytest.mark.usefixtures("coarse_prices")
 def test_runs_of_epsilon_and_delta_are_held_to_both():
     found = _audit(revealing, delta=0.05, trials=20_000)
     assert not found.refuted
