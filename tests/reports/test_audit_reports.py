@@ -44,6 +44,9 @@ def test_every_format_says_what_was_found():
     for text in (" ".join(page.text), report.markdown()):
         for wanted in (f"{x} of {n}", f"{y} of {m}", f"{found.lower:.4g}", "REFUTED", "seed"):
             assert wanted in text
+        said = " ".join(text.split())
+        assert f"it happened in {x} of {n} trials, on the" in said
+        assert f"in {y} of {m}. The two inputs" in said
     record = json.loads(report.json())
     assert record["audit"]["counts"] == list(found.counts)
     assert record["audit"]["event"] == found.event
