@@ -9,7 +9,7 @@ is taken: docs/composition.md.
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -105,20 +105,21 @@ def release_part(release: Release) -> _Part | None:
         base, times = base.composed(times), 1
     if law is not None and not math.isfinite(law.mean):
         return None
-    return (base.pairs() if law is None else _tuned_pairs(base, law)), times
+    return (base.pairs() if law is None else _once(tuned_pairs, base, law)), times
 
 
-# Several totals of the same searches need the same pairs, which take seconds to find.
-_FOUND: dict[tuple[int, int], tuple[BaseGuarantee, Repetitions, tuple[DominatingPair, ...]]] = {}
+# Several totals of the same searches, and combinations of the roles of a record in several searches,
+# need the same pairs and proofs, which take seconds to find.
+_FOUND: dict[tuple[object, ...], tuple[BaseGuarantee, Repetitions, Any]] = {}
 _MOST_FOUND = 256
 
 
-def _tuned_pairs(base: BaseGuarantee, law: Repetitions) -> tuple[DominatingPair, ...]:
-    """As ``tuned_pairs``, made once for the same two objects, which stay alive with them."""
-    place = id(base), id(law)
+def _once(make: Callable[..., Any], base: BaseGuarantee, law: Repetitions, *asked: float) -> Any:
+    """What is made of a search, once for the same two objects, which stay alive with it."""
+    place = make, id(base), id(law), *asked
     found = _FOUND.get(place)
     if found is None:
-        found = base, law, tuned_pairs(base, law)
+        found = base, law, make(base, law, *asked)
         if len(_FOUND) >= _MOST_FOUND:
             _FOUND.pop(next(iter(_FOUND)), None)
         _FOUND[place] = found
@@ -242,26 +243,10 @@ def summed_epsilon(releases: Sequence[Release], delta: float) -> tuple[float, li
         if law is None:
             total += times * base.epsilon(share)
         else:
-            best = _best_epsilon(base, law, share)
+            best = _once(proven_epsilons, base, law, share)[0]
             total += times * best.epsilon
             names.append(best.theorem)
     return total, names
-
-
-# Combinations of roles, in which a record may be in several searches, have most of these in common.
-_BEST: dict[tuple[int, int, float], tuple[BaseGuarantee, Repetitions, ProvenEpsilon]] = {}
-
-
-def _best_epsilon(base: BaseGuarantee, law: Repetitions, delta: float) -> ProvenEpsilon:
-    """The least of ``proven_epsilons``, found once for the same two objects."""
-    place = id(base), id(law), delta
-    found = _BEST.get(place)
-    if found is None:
-        found = base, law, proven_epsilons(base, law, delta)[0]
-        if len(_BEST) >= _MOST_FOUND:
-            _BEST.pop(next(iter(_BEST)), None)
-        _BEST[place] = found
-    return found[2]
 
 
 def _quick_epsilon(release: Release) -> Callable[[float], float]:

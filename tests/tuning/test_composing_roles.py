@@ -91,6 +91,26 @@ def test_the_pairs_of_a_search_are_found_once(monkeypatch):
     assert len(made) == 2
 
 
+def test_what_is_proved_of_a_search_is_proved_once_for_each_share_of_delta(monkeypatch):
+    asked, proven = [], composing_searches.proven_epsilons
+
+    def counted(base, law, delta):
+        asked.append((law.mean, delta))
+        return proven(base, law, delta)
+
+    monkeypatch.setattr(composing_searches, "proven_epsilons", counted)
+    base = jaxsel.guarantee_of("pure:epsilon=0.1")
+    laws = [jaxsel.repetitions.parse(f"point_mass:count={count}") for count in (2, 3)]
+    both = [composing_searches.Release(base, law) for law in laws]
+    first = composing_searches.summed_epsilon(both, DELTA)
+    assert composing_searches.summed_epsilon(both[::-1], DELTA)[0] == pytest.approx(first[0])
+    assert asked == [(2.0, DELTA / 2), (3.0, DELTA / 2)]
+    each = [composing_searches.summed_epsilon([one], DELTA)[0] for one in both]
+    assert asked[2:] == [(2.0, DELTA), (3.0, DELTA)]
+    assert each == [proven(base, law, DELTA)[0].epsilon for law in laws]
+    assert each[0] < each[1]
+
+
 def test_nothing_costs_nothing():
     assert worst_epsilon([], DELTA).epsilon == 0.0
 
