@@ -322,9 +322,8 @@ def _check_key_use(mechanism: Mechanism, cells: list[tuple[Any, Any]]) -> None:
 
 def _is_constant(mechanism: Mechanism, data: Any, params: Any) -> bool:
     """Whether the exact law has a single possible event."""
-    if mechanism.law is None:
-        return False
-    return bool(mechanism.law(data, params).probabilities.max() == 1.0)
+    law = mechanism.known_law(data, params)
+    return law is not None and bool(law.probabilities.max() == 1.0)
 
 
 class _BothSides(NamedTuple):
@@ -386,10 +385,10 @@ def _both_sides(
 
 def _exact(audited: _Audited, value: Callable[[np.ndarray, np.ndarray], float]) -> float | None:
     mechanism, pair = audited.mechanism, audited.pair
-    if mechanism.law is None:
+    first = mechanism.known_law(pair.data, pair.params)
+    second = mechanism.known_law(pair.neighbour, pair.params)
+    if first is None or second is None:
         return None
-    first = mechanism.law(pair.data, pair.params)
-    second = mechanism.law(pair.neighbour, pair.params)
     return value(first.probabilities, second.probabilities)
 
 

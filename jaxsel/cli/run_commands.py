@@ -88,9 +88,8 @@ def simulate_command(
             return
         counts = tallies.values[0]
         low, high = clopper_pearson(counts, number, confidence)
-        exact = None
-        if built.mechanism.law is not None:
-            exact = built.mechanism.law(built.data, built.params).probabilities
+        law = built.mechanism.known_law(built.data, built.params)
+        exact = None if law is None else law.probabilities
     rows = [
         {
             "outcome": label,

@@ -42,6 +42,10 @@ class CouldNotError(InputError):
     status = 3
 
 
+class NoLawError(InputError):
+    """The exact law of a mechanism takes too long, or is not accurate, at these settings."""
+
+
 class UnsupportedError(InputError):
     """What was asked is well said, but nothing here serves it."""
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from jaxsel.host.errors import NoLawError
 from jaxsel.language import checking, domains, signature
 from jaxsel.language.checking import Budget, Verdict
 from jaxsel.language.printing import Summary, printed, source_place
@@ -68,7 +69,8 @@ class Mechanism(NamedTuple):
       labels: ``(data, params) -> tuple[str, ...]``: the meaning of each event, from the
         unprepared input; its length is the number of events.
       law: ``(data, params) -> FiniteLaw`` over the events, exact, float64, from the
-        unprepared input; None where no exact law is known.
+        unprepared input; None where no exact law is known. It raises NoLawError for input of
+        which it takes too long; ``known_law`` then says None, too.
       resolution: the smallest probability that the sampler resolves faithfully.
       name: what records and errors call it: its factory with its settings, written by
         ``factory``.
@@ -99,6 +101,15 @@ class Mechanism(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Mechanism({self.name})"
+
+    def known_law(self, data: Any, params: Any) -> FiniteLaw | None:
+        """The exact law of unprepared input; None where none is known, in general or of this."""
+        if self.law is None:
+            return None
+        try:
+            return self.law(data, params)
+        except NoLawError:
+            return None
 
 
 def _shown(setting: Any) -> str:

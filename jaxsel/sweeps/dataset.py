@@ -84,7 +84,8 @@ _Column = tuple[str, str, list[Any]]
 def _law(cell: Cell) -> np.ndarray | None:
     assert cell.built is not None
     mechanism, data, params = cell.built[:3]
-    return None if mechanism.law is None else mechanism.law(data, params).probabilities
+    law = mechanism.known_law(data, params)
+    return None if law is None else law.probabilities
 
 
 def _utilities(known: _Known) -> dict[str, list[_Column]]:

@@ -81,13 +81,14 @@ def _attained(cell: Cell, delta: float) -> dict[str, float]:
 
 def _exact(cell: Cell, delta: float) -> dict[str, float]:
     built = cell.built
-    if built is None or built.mechanism.law is None:
+    if built is None:
         return {}
-    law, epsilons = built.mechanism.law, []
+    law, epsilons = built.mechanism.known_law, []
     for pair in _pairs(built):
-        sides = (law(side, pair.params) for side in (pair.data, pair.neighbour))
-        p, q = (side.probabilities for side in sides)
-        epsilons.append(epsilon_at_delta(p, q, delta))
+        p, q = (law(side, pair.params) for side in (pair.data, pair.neighbour))
+        if p is None or q is None:
+            return {}
+        epsilons.append(epsilon_at_delta(p.probabilities, q.probabilities, delta))
     return {"exact_epsilon": max(epsilons)} if epsilons else {}
 
 

@@ -108,8 +108,8 @@ def release_part(release: Release) -> _Part | None:
     return (base.pairs() if law is None else _once(tuned_pairs, base, law)), times
 
 
-# Several totals of the same searches, and combinations of the roles of a record in several searches,
-# need the same pairs and proofs, which take seconds to find.
+# Several totals of the same searches, and combinations of a record's roles in them, need the same
+# pairs and proofs, which take seconds to find.
 _FOUND: dict[tuple[object, ...], tuple[BaseGuarantee, Repetitions, Any]] = {}
 _MOST_FOUND = 256
 

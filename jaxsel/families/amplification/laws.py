@@ -16,7 +16,7 @@ from scipy import special
 
 from jaxsel.families.amplification.parameters import Candidates, Gamma, ScoreEpsilon, Threshold
 from jaxsel.families.sparse_vector.halting_law import binomial_counts
-from jaxsel.host.errors import InputError, check_finite, check_probability_vector
+from jaxsel.host.errors import NoLawError, check_finite, check_probability_vector
 from jaxsel.language.domains import number, whole
 from jaxsel.language.signature import validated
 
@@ -53,13 +53,14 @@ def compositions(total: Candidates, parts: Annotated[int, whole(at_least=1)]) ->
       Int["rows parts"]: in each row the number of draws of each value, which add up to total.
 
     Raises:
-      InputError: if there are more than 200,000 rows.
+      NoLawError: if there are more than 200,000 rows.
     """
     rows = math.comb(total + parts - 1, parts - 1)
     if rows > _MOST:
-        raise InputError(
+        raise NoLawError(
             f"{parts} scores and {total} candidates have {rows} possible counts; at "
-            f"most {_MOST} are enumerated, so take fewer scores or candidates"
+            f"most {_MOST} are enumerated, so take fewer scores or candidates, or simulate them by "
+            "method=literal"
         )
     # Stars and bars: the numbers of positions between successive bars are the counts.
     bars = itertools.combinations(range(total + parts - 1), parts - 1)
@@ -134,12 +135,12 @@ def count_chances(laws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
       Int["rows values"], all possible counts, and Float["rows"], their probabilities.
 
     Raises:
-      InputError: for so many candidates or values that the table of counts would be too large.
+      NoLawError: for so many candidates or values that the table of counts would be too large.
     """
     number, size = laws.shape
     counts = compositions(number, size)
     if (number + 1) ** (size - 1) > 100 * _MOST:
-        raise InputError(f"{number} different candidates of {size} scores are too many; take fewer")
+        raise NoLawError(f"{number} different candidates of {size} scores are too many; take fewer")
     # chances[n_1, ..., n_(size-1)] after each candidate; the last count is the rest.
     chances = np.zeros((number + 1,) * (size - 1))
     chances[(0,) * (size - 1)] = 1.0

@@ -9,14 +9,17 @@ import pytest
 from dp_accounting import pld
 from scipy import integrate, stats
 
+import jaxsel
 from jaxsel.accounting.single_run.divergences import profile_delta
+from jaxsel.catalogue import find_mechanism
 from jaxsel.families.private_training import laws
 from jaxsel.families.private_training.dp_sgd import dp_sgd
 from jaxsel.families.private_training.objective_laws import line
 from jaxsel.families.private_training.objective_perturbation import objective_perturbation
-from jaxsel.host.errors import InputError
+from jaxsel.host.errors import InputError, NoLawError
 from jaxsel.kernel.engine import simulate
 from jaxsel.repetitions import geometric
+from tests.conftest import ALPHA
 from tests.families.entry_checks import check_methods_follow_law, entries_of
 
 
@@ -115,6 +118,43 @@ def test_cells_add_up_and_are_those_between_the_edges():
         exact = np.diff(np.concatenate([[0.0], stats.norm.cdf(edges, mean, math.sqrt(2)), [1.0]]))
         np.testing.assert_allclose(cells, exact, atol=1e-6)
         assert cells.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps"), [(1.0, 0.01, 9), (0.7, 0.02, 2), (0.3, 0.1 / 30, 9), (0.3, 0.5, 3)]
+)
+@pytest.mark.parametrize("present", [False, True])
+def test_where_ratios_crowd_the_law_is_that_of_sums_or_unknown(sigma, rate, steps, present, seed):
+    """Of a rare example with little noise most ratios lie within a cell of the usual grid."""
+    generator, trials = np.random.default_rng(seed), 100_000
+    sums = np.zeros(trials)
+    for _ in range(steps):
+        place = sigma * generator.normal(size=trials)
+        place += (generator.random(trials) < rate) & present
+        sums += np.log1p(rate * np.expm1((place - 0.5) / sigma**2))
+    edges = laws.ratio_edges(sigma, rate, steps)
+    counts = np.bincount(np.searchsorted(edges, sums), minlength=edges.size + 1)
+    if sigma == 0.3:
+        with pytest.raises(NoLawError, match="more noise or larger batches"):
+            laws.ratio_cells(sigma, rate, steps, present)
+        # The edges are still where one can tell the sides apart.
+        assert np.count_nonzero(counts) > 5
+    else:
+        cells = laws.ratio_cells(sigma, rate, steps, present)
+        below = zip(np.cumsum(counts)[:-1], np.cumsum(cells)[:-1], strict=True)
+        tails = [stats.binomtest(int(k), trials, min(p, 1.0)).pvalue for k, p in below]
+        assert min(tails) > ALPHA / edges.size
+
+
+def test_an_unknown_law_is_left_out_and_the_trials_stay():
+    settings = {"examples": 30, "batch_size": 0.1, "steps": 9, "noise_multiplier": 0.3}
+    built = find_mechanism("dp_sgd").build(settings)
+    assert built.mechanism.known_law(built.data, built.params) is None
+    with pytest.raises(InputError, match="is known to"):
+        jaxsel.law("dp_sgd", **settings)
+    found = jaxsel.audit(built, trials=10_000)
+    assert found.bound.lower >= 0.0
+    assert found.exact is None
 
 
 def test_released_score_is_the_generating_function_of_k():
