@@ -38,7 +38,8 @@ def cell(item: Any) -> str:
 
 def rounded_up(epsilon: float) -> float:
     """Rounded up to four decimals, so that it is never below the proven number."""
-    return math.ceil(epsilon * 1e4) / 1e4 if math.isfinite(epsilon) else epsilon
+    # A number of more than eleven digits before the point has no four after it.
+    return math.ceil(epsilon * 1e4) / 1e4 if epsilon < 1e11 else epsilon
 
 
 def digits_up(number: float, digits: int = 4) -> float:
