@@ -63,8 +63,9 @@ class _Wanted:
           **more: its argument "queries" or "thresholds".
         """
         names = ("target", "base_epsilon", "final_epsilon", "slack", "beta", "delta")
-        test = algorithm(**{name: getattr(self, name) for name in names}, **more)
-        return _overridden(test, samples=self.samples, shift=self.shift)
+        samples = None if self.samples == _THEOREM else self.samples
+        test = algorithm(**{name: getattr(self, name) for name in names}, samples=samples, **more)
+        return _overridden(test, shift=self.shift)
 
 
 def _overridden(test: PercentileTest, **given: Any) -> PercentileTest:

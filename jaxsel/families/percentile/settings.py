@@ -95,6 +95,7 @@ def _settings(
     base_epsilon: float,
     final_epsilon: float,
     delta: float,
+    samples: int | None,
 ) -> PercentileTest:
     """The settings of Algorithm 4 or 5 (``algorithm``) for ``tests`` queries or thresholds.
 
@@ -107,27 +108,29 @@ def _settings(
     # S/epsilon_3
     unit = sides * (base_epsilon + slack) / final_epsilon
     exponent = 6.0 * unit
+    # Lambda of Theorem 4.6.
+    offset = 0.0 if algorithm == 4 else slack / 2.0 - exponent * math.log(beta)
+    test = PercentileTest(target, samples or 1, shift, 4.0 * unit, 2.0 * unit, exponent, offset)
+    if samples is not None:
+        return test
     try:
-        # N of Theorem 4.4, or N and Lambda of Theorem 4.6.
+        # N of Theorem 4.4, or of Theorem 4.6.
         if algorithm == 4:
             rarer = min(target, 1.0 - target)
-            samples = math.exp(slack) * shift / rarer
-            samples *= ((tests + 1.0) / beta) ** exponent
-            samples *= 2.0 if corrected else 1.0
-            offset = 0.0
+            least = math.exp(slack) * shift / rarer
+            least *= ((tests + 1.0) / beta) ** exponent
+            least *= 2.0 if corrected else 1.0
         else:
             half = math.exp(slack / 2.0)
             factor = max(3.0, 2.0 * half) if corrected else 3.0
-            samples = factor * shift * half / target
-            samples *= ((tests + 1.0) / beta**2) ** exponent
-            offset = slack / 2.0 - exponent * math.log(beta)
-        count = math.ceil(samples)
+            least = factor * shift * half / target
+            least *= ((tests + 1.0) / beta**2) ** exponent
+        return test._replace(samples=math.ceil(least))
     except ArithmeticError:
         raise InputError(
             "the theorem asks for more samples than a number can say; take a larger "
             "final_epsilon, slack, beta or delta"
         ) from None
-    return PercentileTest(target, count, shift, 4.0 * unit, 2.0 * unit, exponent, offset)
 
 
 @validated
@@ -141,6 +144,7 @@ def algorithm_4(
     delta: parameters.Delta = 1e-3,
     queries: parameters.Queries = 10,
     corrected: bool = False,
+    samples: parameters.Samples | None = None,
 ) -> PercentileTest:
     """The settings that Theorem 4.4 prescribes for Algorithm 4.
 
@@ -151,12 +155,14 @@ def algorithm_4(
       base_epsilon: epsilon_1 of one run.
       final_epsilon, delta: privacy of all answers.
       queries: T, how many there are.
+      samples: N; the theorem's if not given.
       corrected: whether Delta is at least ``_sufficient_shift`` and N is doubled (LT-E4 to LT-E6).
 
     Raises:
       InputError: if N would exceed all floats.
     """
-    return _settings(4, queries, corrected, target, beta, slack, base_epsilon, final_epsilon, delta)
+    plan = target, beta, slack, base_epsilon, final_epsilon, delta
+    return _settings(4, queries, corrected, *plan, samples)
 
 
 @validated
@@ -170,21 +176,22 @@ def algorithm_5(
     delta: parameters.Delta = 1e-3,
     thresholds: parameters.Thresholds = 5,
     corrected: bool = False,
+    samples: parameters.Samples | None = None,
 ) -> PercentileTest:
     """The settings that Theorem 4.6 prescribes for Algorithm 5.
 
     Args:
       target, beta, slack, base_epsilon, final_epsilon, delta: as of ``algorithm_4``.
       thresholds: R, how many there are.
+      samples: N; the theorem's if not given.
       corrected: whether Delta is at least ``_sufficient_shift`` (LT-E6), and max(3, 2 e^(slack/2))
         stands for the factor 3 in N (LT-E9).
 
     Raises:
       InputError: if N would exceed all floats.
     """
-    return _settings(
-        5, thresholds, corrected, target, beta, slack, base_epsilon, final_epsilon, delta
-    )
+    plan = target, beta, slack, base_epsilon, final_epsilon, delta
+    return _settings(5, thresholds, corrected, *plan, samples)
 
 
 def log_potential(share: float, test: PercentileTest) -> float:

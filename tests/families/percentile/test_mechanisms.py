@@ -417,6 +417,10 @@ def test_bad_static_settings():
         extended_above_threshold(method="fast")
     with pytest.raises(InputError, match="more samples than a number can say"):
         algorithm_4(final_epsilon=1e-6)
+    # Where the number is given, the theorem is not asked for it.
+    assert algorithm_4(final_epsilon=1e-6, samples=17).samples == 17
+    given = {"final_epsilon": 0.01, "shares": "1,1", "samples": 17, "shift": 30}
+    assert catalogue.find_mechanism("extended_above_threshold").build(given).params["samples"] == 17
 
 
 def test_runs_of_different_queries_are_independent(seed):
