@@ -157,7 +157,8 @@ def _convolved(noise_multiplier: float, rate: float, steps: int, cells: int) -> 
         transformed = np.fft.rfft(np.diff(below), length)
         masses = np.maximum(np.fft.irfft(transformed**steps, length), 0.0)
         sides.append(masses / masses.sum())
-    return RatioLaw(steps * low + width * np.arange(length), *sides, math.inf)
+    absent, present = sides
+    return RatioLaw(steps * low + width * np.arange(length), absent, present, math.inf)
 
 
 def ratio_edges(noise_multiplier: float, rate: float, steps: int) -> np.ndarray:
