@@ -460,7 +460,9 @@ def test_a_bound_that_gives_no_number_proves_nothing(monkeypatch, number):
     right = accountant.proofs
     base, law = parse_base("gaussian:noise_multiplier=4"), parse("geometric:mean=10")
     monkeypatch.setattr(
-        accountant, "proofs", lambda base, law: {**right(base, law), "JX-Envelope": broken}
+        accountant,
+        "proofs",
+        lambda base, law, **asked: {**right(base, law, **asked), "JX-Envelope": broken},
     )
     epsilons = accountant.proven_epsilons(base, law, 1e-6)
     assert epsilons[0].theorem == "JX-Priced"
