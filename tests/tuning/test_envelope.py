@@ -514,6 +514,15 @@ def test_many_epsilons_have_what_each_has_alone(base):
         np.testing.assert_allclose(together[:-1], np.minimum(every, 0.0), rtol=1e-12)
 
 
+def test_at_an_infinite_epsilon_it_is_the_limit():
+    """Where b vanishes, as with three runs at the least, finite losses are in the limit, too."""
+    base, law = parse_base("approximate:epsilon=0.3,delta=0.01"), laws.parse("point_mass:count=3")
+    for each in base_envelopes(base, law):
+        found = envelope_log_delta((each,), np.array([1.0, 500.0, math.inf]))
+        assert np.isfinite(found).all()
+        assert found[2] == pytest.approx(found[1], rel=1e-9)
+
+
 def _of_every_loss(bound, epsilon: float) -> float:
     """The bound as it is written: the largest of all vertices, for each loss."""
     first, second = np.exp(bound.log_first), np.exp(bound.log_second)
