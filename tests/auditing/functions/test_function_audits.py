@@ -404,6 +404,22 @@ def slow(rng, data):
 """
 
 
+def test_an_interrupt_of_a_terminal_leaves_the_processes_of_an_audit(file):
+    """They hear it, too; the process that asks them says when they end."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # or it would be ignored
+    try:
+        with Draws(load(f"{file}:raises_in_rows"), seed=4) as draws:
+            first = draws.draw([1.0], 64, (7,))
+            processes = [one.start() for one in draws._pool]
+            for one in processes:
+                os.kill(one.pid, signal.SIGINT)
+            time.sleep(0.3)
+            assert [one.poll() for one in processes] == [None] * len(processes)
+            assert draws.draw([1.0], 64, (7,)).words.tolist() == first.words.tolist()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupt_prints_what_is_known_so_far(tmp_path):
     (tmp_path / "slow.py").write_text(_SLOW)
     # Tests that run in the background hand on that the signal is ignored.

@@ -10,7 +10,7 @@ import scipy.stats
 from benchmarks.audit_tables.bugs import audited
 from benchmarks.audit_tables.small_programs import programs
 from jaxsel.auditing.functions import neighbours
-from jaxsel.auditing.functions.events import Claim, LargestBound, choose
+from jaxsel.auditing.functions.events import Claim, LargestBound, choose, counts_of, halved
 from jaxsel.auditing.functions.outcomes import table, together
 from jaxsel.host.errors import InputError, UnsupportedError
 from jaxsel.host.intervals import binomial_p_value
@@ -412,6 +412,24 @@ def test_whatever_is_searched_a_tight_claim_falls_as_often_as_is_said(seed):
     assert binomial_p_value(refuted, runs, rate, "greater") >= ALPHA
     # It is no vacuous bound either: the claim is tight.
     assert refuted > 0
+
+
+def test_events_are_compared_on_other_trials_than_propose_them():
+    """On its own trials an event that was learned there seems to tell equal sides apart."""
+    generator = np.random.default_rng(3)
+    sides = (table(generator.normal(size=(600, 4))), table(generator.normal(size=(600, 4))))
+    learned_on, chosen_on = halved(sides)
+    claim, apart = Claim(0.0), []
+    for one in choose(learned_on, chosen_on, claim):
+
+        def evidence(halves, one=one):
+            ways = halves[::-1] if one.swapped else halves
+            counts = (counts_of([one.event], given) for given in ways)
+            return float(claim.evidence(*counts, tuple(map(len, ways)))[0])
+
+        assert one.evidence == pytest.approx(evidence(chosen_on))
+        apart.append(one.evidence != evidence(learned_on))
+    assert any(apart)
 
 
 # So many trials refute them with room to spare; those of single calls have events that are never
