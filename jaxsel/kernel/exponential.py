@@ -6,6 +6,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Float64
 
+from jaxsel.kernel.logarithm import LOG_2_HIGH, LOG_2_LOW
+
 # expm1(r) = r + r^2 g(r), g minimax for |r| <= log(2)/2, constant term first; relative error
 # 2e-17 before rounding.
 _G = (
@@ -20,8 +22,6 @@ _G = (
     2.76260386269748265e-7,
     2.50537610476568568e-8,
 )
-# log 2 in two parts, of which the first has 32 bits: its multiples are exact.
-_LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # From here on 1 - exp(-x) rounds to 1.
 _WHOLE = 44.0
 # The low bits of a float64 number from 2^52 to 2^53 are a whole number.
@@ -41,7 +41,7 @@ def one_minus_exp_double(x: Array) -> Float64[Array, "..."]:
     x = jnp.minimum(x, np.float64(_WHOLE))
     # exp(-x) = 2^-n exp(r), |r| <= log(2)/2.
     n = lax.round(x * np.float64(1.4426950408889634), lax.RoundingMethod.TO_NEAREST_EVEN)
-    r = (n * _LOG_2_HIGH - x) + n * _LOG_2_LOW
+    r = (n * LOG_2_HIGH - x) + n * LOG_2_LOW
     r2 = r * r
     r4 = r2 * r2
     # Estrin's scheme: shorter chains than Horner's keep the vector units busy.

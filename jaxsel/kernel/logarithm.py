@@ -41,7 +41,7 @@ _R = (
     0.6666666666666735,
 )
 # log 2 in two parts, of which the first has 32 bits: its multiples are exact.
-_LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 # The low bits of the float64 number 2^52 + n are the integer n.
 _WHOLE = 0x4330000000000000
 
@@ -114,8 +114,8 @@ def _series(exponent: Array, fraction: Array, s: Array) -> Array:
     for coefficient in _R[2:]:
         r = z * r + coefficient
     half = 0.5 * f * f
-    small = s * (half + z * r) + exponent * _LOG_2_LOW
-    return exponent * _LOG_2_HIGH - ((half - small) - f)
+    small = s * (half + z * r) + exponent * LOG_2_LOW
+    return exponent * LOG_2_HIGH - ((half - small) - f)
 
 
 def log(x: Float[Array, "..."], *, fused: bool = False) -> Float[Array, "..."]:

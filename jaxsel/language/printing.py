@@ -39,7 +39,7 @@ def cell(item: Any) -> str:
 def rounded_up(epsilon: float) -> float:
     """Rounded up to four decimals, so that it is never below the proven number."""
     # A number of more than eleven digits before the point has no four after it.
-    return math.ceil(epsilon * 1e4) / 1e4 if epsilon < 1e11 else epsilon
+    return math.ceil(epsilon * 1e4) / 1e4 if abs(epsilon) < 1e11 else epsilon
 
 
 def digits_up(number: float, digits: int = 4) -> float:

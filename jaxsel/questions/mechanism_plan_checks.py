@@ -116,13 +116,13 @@ def _kept(entry: MechanismEntry, plan, built, pair: Pair, where: str) -> Iterato
 
     wish, values = plan.epsilon, built.values
     one = one_release(entry, values)
-    law = built.mechanism.law
-    if law is None:
+    known = (built.mechanism.known_law(side, pair.params) for side in (pair.data, pair.neighbour))
+    laws = [law.probabilities for law in known if law is not None]
+    if len(laws) < 2:
         proven = built.guarantee(pair)
         if proven is not None:
             yield one.pure, proven.epsilon, f"guarantee for pair {pair.name}, {where}"
         return
-    laws = [law(side, pair.params).probabilities for side in (pair.data, pair.neighbour)]
     together = _composed(laws[0], laws[1], plan.releases)
     seen = epsilon_at_delta(*together, plan.delta)
     yield wish, seen, f"exact epsilon, pair {pair.name}, {where}"

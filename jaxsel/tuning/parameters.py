@@ -92,6 +92,13 @@ def check_some_run(repetitions: laws.Repetitions) -> None:
         raise InputError("K is always 0: nothing is ever run, and there is no best run")
 
 
+def check_finite_mean(repetitions: laws.Repetitions) -> None:
+    """As ``check_some_run``, and for a law whose mean is infinite."""
+    check_some_run(repetitions)
+    if math.isinf(repetitions.mean):
+        raise InputError("E[K] is infinite; the bound needs a finite mean")
+
+
 def both(
     first: np.ndarray | None, second: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray] | None:

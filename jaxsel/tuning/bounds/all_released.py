@@ -4,7 +4,7 @@ import functools
 
 from jaxsel.accounting.single_run.composing import MOST
 from jaxsel.accounting.single_run.conversions import LEAST_DELTA, RenyiCurve, epsilon_at, repeated
-from jaxsel.accounting.single_run.dominating import pair_delta
+from jaxsel.accounting.single_run.dominating import pair_profile
 from jaxsel.language.papers import JX, PS
 from jaxsel.tuning.search_bounds import RELEASED, RENYI, Former, Needs, Proof, Search, bound
 
@@ -40,12 +40,10 @@ def composition(search: Search) -> Proof:
     whole = base if count == 1 else base.composed and base.composed(count)
     if whole is not None:
         return Proof(whole.epsilon, whole.delta)
-    many = functools.cache(functools.partial(base.released, count))
+    many = functools.cache(lambda: [pair_profile(pair) for pair in base.released(count)])
     return Proof(
-        lambda delta: max(
-            epsilon_at(functools.partial(pair_delta, pair), delta) for pair in many()
-        ),
-        lambda epsilon: max(float(pair_delta(pair, epsilon)) for pair in many()),
+        lambda delta: max(epsilon_at(profile, delta) for profile in many()),
+        lambda epsilon: max(float(profile(epsilon)) for profile in many()),
         LEAST_DELTA,
     )
 

@@ -26,7 +26,6 @@ from jaxsel.accounting.single_run.conversions import Profile
 from jaxsel.accounting.single_run.curves import BaseGuarantee
 from jaxsel.accounting.single_run.dominating import DominatingPair
 from jaxsel.host.blas_threads import one_blas_thread
-from jaxsel.host.errors import InputError
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
 from jaxsel.tuning.attained.two_ended import TwoEnded
@@ -40,7 +39,7 @@ from jaxsel.tuning.bounds.envelope import (
 from jaxsel.tuning.bounds.path_certificate import ROUNDING, Certificate, Pieces, certifier, cut
 from jaxsel.tuning.bounds.path_mesh import first_columns, path_mesh, split_columns
 from jaxsel.tuning.bounds.path_program import PathProgram, Proposal, proposal, ratio_knots
-from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_some_run
+from jaxsel.tuning.parameters import TunedDelta, TunedEpsilon, check_finite_mean
 
 _WORKERS = 2  # programs solved at a time; more would be limited by memory bandwidth
 _MOST_EPSILON = 600.0  # e^epsilon is a coefficient of the program; float64 ends at e^709
@@ -491,9 +490,7 @@ def priced_directions(
 
 @functools.lru_cache(maxsize=_KEPT)
 def _directions(search: _Search, resolution: Resolution) -> tuple[PricedDirection, ...]:
-    check_some_run(search.law)
-    if math.isinf(search.law.mean):
-        raise InputError("E[K] is infinite; the bound needs a finite mean")
+    check_finite_mean(search.law)
     return tuple(PricedDirection(pair, search.law, resolution) for pair in search.base.pairs())
 
 

@@ -18,11 +18,10 @@ import numpy as np
 from scipy import special
 
 from jaxsel.accounting.numerics.hull import upper_hull
-from jaxsel.host.errors import InputError
 from jaxsel.language.domains import whole
 from jaxsel.language.signature import validated
 from jaxsel.repetitions import Repetitions
-from jaxsel.tuning.parameters import check_some_run
+from jaxsel.tuning.parameters import check_finite_mean
 
 COUNT = 32768  # grid points for the mass x of an event
 _LOGIT_END = 40.0  # logit of the largest x; the least is e^-40 / E[K]
@@ -126,10 +125,8 @@ def slope_cover(
     Raises:
       InputError: if K is always 0 or its mean is infinite.
     """
-    check_some_run(repetitions)
+    check_finite_mean(repetitions)
     mean = repetitions.mean
-    if math.isinf(mean):
-        raise InputError("E[K] is infinite; the bound needs a finite mean")
     log_mean = math.log(mean)
 
     def slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
